@@ -1,0 +1,91 @@
+"""The `tripos` command: one Typer app, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from tripos import __version__
+from tripos.cli.importing import export_app, import_app
+from tripos.cli.searching import search
+from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError
+
+app = typer.Typer(
+    name="tripos",
+    help="Examine a retrieval-augmented system layer by layer, under one configuration fingerprint.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("search")(search)
+app.add_typer(import_app, name="import")
+app.add_typer(export_app, name="export")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tripos {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Examine a retrieval-augmented system layer by layer, under one configuration fingerprint."""
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its documented code."""
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        code = app(standalone_mode=False)
+    except TriposError as error:
+        code = _tell(error)
+    except KeyboardInterrupt:
+        print("interrupted: no output was changed", file=sys.stderr)
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.PASSED
+    except Exception as error:
+        code = _other(error)
+    sys.exit(int(code or 0))
+
+
+def _interrupted(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _tell(error: TriposError) -> int:
+    if isinstance(error, InputError):
+        every = "--all-errors" in sys.argv
+        for finding in error.findings[: None if every else MAX_SHOWN]:
+            print(finding, file=sys.stderr)
+        if (rest := error.total - MAX_SHOWN) > 0 and not every:
+            print(f"… {rest} more errors (--all-errors shows them)", file=sys.stderr)
+    else:
+        print(f"tripos: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def _other(error: Exception) -> int:
+    """Usage errors of the command-line library, whichever copy of Click it vendors; else a fault of ours."""
+    show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+    if callable(show) and isinstance(code, int):
+        show()
+        return ExitCode.USAGE
+    if type(error).__name__ == "Abort":
+        return ExitCode.INTERRUPTED
+    if os.environ.get("TRIPOS_TRACEBACK"):
+        traceback.print_exc()
+    print(f"tripos: internal error: {type(error).__name__}: {error} (TRIPOS_TRACEBACK=1 shows where)", file=sys.stderr)
+    return ExitCode.INTERNAL

@@ -1,0 +1,144 @@
+"""configs/*.yaml: one strict model, every key documented; flags > file > defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from tripos.contracts.base import Contract, Id, Listed, PositiveInt, RowProblem, RowProblems, Scalar
+from tripos.contracts.retrieval import Completeness
+
+MODES = ("lexical", "dense", "hybrid")
+"""Known values of `search.mode`, which is free text."""
+
+INTEGRATION_CUTOFFS = (1, 3)
+
+
+class JudgmentsConfig(Contract):
+    """Stage B: the reviewed judgments."""
+
+    retrieval: Annotated[str, Field(min_length=1)] | None = Field(None, description="Path of the retrieval judgments.")
+    version: str | None = Field(None, description="The version you give this golden set; part of component B.")
+    completeness: Completeness = Field(
+        "known_item", description="known_item: some right answers are listed; pooled; exhaustive: all of them are."
+    )
+
+
+class SearchConfig(Contract):
+    """Stage C: the search policy. What the system under test did; its digest is component C."""
+
+    mode: Annotated[str, Field(min_length=1)] | None = Field(None, description="lexical, dense, hybrid, or your own name.")
+    min_score: float | None = Field(None, description="Results below it are dropped before any measure.")
+    embedding_model: str | None = Field(None, description="name@revision.")
+    fusion: dict[str, Scalar] | None = Field(None, description='How lists are merged, e.g. {method: rrf, k: 60}.')
+    filters: dict[str, Scalar] | None = Field(None, description="Metadata that every query is restricted to.")
+    lexical: dict[str, Scalar] | None = Field(None, description="Parameters of the lexical part: k1, b, stemmer, stopwords.")
+    reranker: str | None = Field(None, description="name@revision.")
+    options: dict[str, Any] | None = Field(None, description="Anything else the policy depends on.")
+
+    def policy(self) -> dict[str, Any]:
+        """The policy object that component C digests: what is stated, and nothing else."""
+        return self.model_dump(exclude_none=True)
+
+
+class DepthConfig(Contract):
+    """Stage D: the evidence depth."""
+
+    limit: PositiveInt = Field(50, description="Results considered for each query.")
+    top_k: PositiveInt | None = Field(None, description="Results handed on to the generator; default: limit.")
+    unit: Literal["fragment", "source"] = Field("fragment", description="What a position counts.")
+    per_collection: dict[Id, PositiveInt] | None = Field(None, description="k of each collection.")
+
+    @model_validator(mode="after")
+    def _within(self) -> DepthConfig:
+        if self.top_k is not None and self.top_k > self.limit:
+            text = f"{self.top_k} is beyond limit {self.limit}: nothing is known there"
+            raise RowProblems([RowProblem("depth", "top_k", text)])
+        return self
+
+    @property
+    def handed_on(self) -> int:
+        """top_k, by default limit."""
+        return self.limit if self.top_k is None else self.top_k
+
+
+class GateConfig(Contract):
+    """One threshold; exactly one of min and max."""
+
+    min: float | None = None
+    max: float | None = None
+    slice: dict[str, str | bool | int] | None = Field(None, description="One slice instead of all rows, e.g. {split: holdout}.")
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> GateConfig:
+        if (self.min is None) == (self.max is None):
+            raise RowProblems([RowProblem("gate", "min", "give exactly one of min and max")])
+        if self.slice is not None and len(self.slice) != 1:
+            raise RowProblems([RowProblem("gate", "slice", "names exactly one slice, e.g. {split: holdout}")])
+        return self
+
+
+class Config(Contract):
+    """A configuration file. Paths are relative to the file itself."""
+
+    name: Annotated[str, Field(min_length=1)] = Field("unnamed", description="Shown on every report.")
+    scope: Literal["full", "integration"] = Field("full", description="integration: a small fixture that checks wiring.")
+    fragments: Listed[str] = Field((), description="Paths of the corpus, or NAME=PATH to set the collection.")
+    acl_default: Literal["public", "deny"] | None = Field(None, description="Who reads a fragment without acl.")
+    judgments: JudgmentsConfig = JudgmentsConfig()
+    ranked_results: str | None = Field(None, description="Path of the ranked results; default: RUN/ranked-results.jsonl.")
+    run: str | None = Field(None, description="Folder of the full run; reports go to its retrieval/, generation/, corpus/.")
+    search: SearchConfig = SearchConfig()
+    depth: DepthConfig = DepthConfig()
+    gates: dict[str, GateConfig] = Field({}, description="Thresholds by measure, e.g. hit@10: {min: 0.9}.")
+
+
+class Options(Contract):
+    """How one evaluation reads its files; given by flags alone."""
+
+    order: Literal["strict", "list", "score", "trec"] = "strict"
+    duplicates: Literal["error", "keep-first"] = "error"
+    split: Literal["all", "tune", "holdout"] = "all"
+    lenient: bool = False
+    allow_extra: bool = False
+    allow_incomplete: bool = False
+    all_errors: bool = False
+
+
+def merged(file: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """The file's settings with flags laid over them; `flags` has dotted keys, None means "not given"."""
+    result: dict[str, Any] = {k: dict(v) if isinstance(v, dict) else v for k, v in file.items()}
+    for dotted, value in flags.items():
+        if value is None or value == []:
+            continue
+        *parents, leaf = dotted.split(".")
+        here = result
+        for parent in parents:
+            if not isinstance(here.get(parent), dict):
+                here[parent] = {}
+            here = here[parent]
+        here[leaf] = value
+    return result
+
+
+def origins(config: Config, file: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, Any, str]]:
+    """Every setting as (dotted key, value, "flag" | "file" | "default"), for --print-config."""
+
+    def origin(dotted: str) -> str:
+        if flags.get(dotted) not in (None, []):
+            return "flag"
+        here: Any = file
+        for part in dotted.split("."):
+            if not isinstance(here, dict) or part not in here:
+                return "default"
+            here = here[part]
+        return "file"
+
+    rows: list[tuple[str, Any, str]] = []
+    for key, value in config.model_dump(mode="json").items():
+        nested = value if key in ("judgments", "search", "depth") else {"": value}
+        rows += [(dotted := f"{key}.{leaf}" if leaf else key, inner, origin(dotted)) for leaf, inner in nested.items()]
+    return rows
+
+

@@ -1,0 +1,230 @@
+"""The row reader: lines of JSON to contract rows, every fault told with its line, its field and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import jiter
+import orjson
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from tripos.contracts.base import Contract, RowProblems, shown
+from tripos.contracts.retrieval import ALIASES
+from tripos.errors import Findings, Place, quoted, suggest
+from tripos.files.streams import physical_lines, whole
+
+Row = TypeVar("Row", bound=Contract)
+
+
+def json_rows(path: str, findings: Findings) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Each line's object and where it stands; lines that hold none are noted as errors and skipped."""
+    for number, line, ended in physical_lines(path):
+        place = Place(path, number)
+        if number == 1 and (reason := _not_lines(line)):
+            findings.error("not_jsonl", place, "", reason)
+            return
+        try:
+            value = jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
+        except ValueError as error:
+            findings.error(*_syntax(line, ended, str(error), place))
+            continue
+        except RecursionError:
+            findings.error("syntax", place, "", "is nested too deeply")
+            continue
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            findings.error("syntax", place, "", f"is {_kind(value)}: one JSON object a line is expected")
+
+
+def _not_lines(first: bytes) -> str:
+    """What a first line says when the file is no JSONL at all."""
+    text = first.strip()
+    if text.startswith(b"["):
+        return "a JSON array, not JSONL: write one object a line (jq -c '.[]' FILE)"
+    if text == b"{":
+        return "a JSON object over several lines, not JSONL: write one object a line (jq -c . FILE)"
+    if text.startswith(b"PAR1"):
+        return "a Parquet file, not JSONL"
+    return ""
+
+
+def _syntax(line: bytes, ended: bool, said: str, place: Place) -> tuple[str, Place, str, str]:
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return "encoding", place, "", f"is not UTF-8 (byte {error.start} of the line)"
+    if found := re.search(r'[Dd]uplicate key "?([^"]*)"?', said):
+        return "duplicate_key", place, quoted(found[1].split('" at')[0]), "is given twice in one object: keep one"
+    where = re.search(r"column (\d+)", said)
+    at = f" (column {where[1]})" if where else ""
+    if re.search(rb"[:\[,]\s*-?(NaN|Infinity)\b", line):
+        return "not_finite", place, "", "holds NaN or Infinity, which is no JSON: write null, or leave the field out"
+    if not ended and "EOF" in said:
+        return "torn", place, "", "the last line is torn: the file ends in the middle of a row"
+    return "syntax", place, "", f"is no JSON: {said.split(' at line')[0]}{at}"
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
+    return kinds[type(value)]
+
+
+def read_rows(
+    path: str,
+    model: type[Row] | Callable[[dict[str, Any]], type[Row] | str],
+    findings: Findings,
+    *,
+    lenient: bool = False,
+    allow_extra: bool = False,
+) -> Iterator[tuple[Place, Row]]:
+    """Validated rows of one file and where each stands; faulty ones are noted in `findings` and skipped.
+
+    Args:
+        path: The file.
+        model: The contract, or a function from the raw object to it (or to the reason why no contract fits).
+        findings: Takes every fault.
+        lenient: Drop unknown fields, and count them.
+        allow_extra: Move unknown fields under `metadata`, and count them; near misses of known names stay errors.
+    """
+    for place, value in json_rows(path, findings):
+        chosen = model if isinstance(model, type) else model(value)
+        if isinstance(chosen, str):
+            findings.error("unknown_form", place, "", chosen)
+            continue
+        if value.keys() - chosen.model_fields.keys() and (lenient or allow_extra):
+            value = _relax(value, chosen, findings, lenient)
+        try:
+            yield place, chosen.model_validate(value)
+        except ValidationError as error:
+            for kind, field, message in explained(error, value, chosen):
+                findings.error(kind, place, field, message)
+
+
+def _relax(value: dict[str, Any], model: type[Contract], findings: Findings, lenient: bool) -> dict[str, Any]:
+    known = model.model_fields.keys()
+    extra = {k: v for k, v in value.items() if k not in known}
+    if not lenient:
+        extra = {k: v for k, v in extra.items() if not suggest(k, known)}
+    findings.lenient("unknown_fields", len(extra))
+    kept = {k: v for k, v in value.items() if k not in extra}
+    if not lenient and "metadata" in known and isinstance(kept.get("metadata", {}), dict):
+        kept["metadata"] = {**kept.get("metadata", {}), **extra}
+    return kept
+
+
+def explained(error: ValidationError, value: Any, model: type[Contract]) -> Iterator[tuple[str, str, str]]:
+    """Each fault of a row as (kind, field path, what to do about it)."""
+    for detail in error.errors(include_url=False):
+        cause = detail.get("ctx", {}).get("error")
+        field = _path(detail["loc"])
+        if isinstance(cause, RowProblems):
+            prefix = f"{field}." if field else ""
+            yield from ((p.kind, prefix + p.field, p.message) for p in cause.problems)
+        else:
+            yield detail["type"], field, _message(detail, value, model)
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{quoted(part)}" if text else quoted(part)
+    return text.removesuffix(".[key]")
+
+
+_EXPECTED = {
+    "list_type": "a list", "tuple_type": "a list", "dict_type": "an object", "bool_type": "true or false",
+    "int_type": "a whole number", "float_type": "a number", "string_type": "a string", "model_type": "an object",
+    "model_attributes_type": "an object", "int_from_float": "a whole number",
+}  # fmt: skip
+
+
+def _message(detail: ErrorDetails, value: Any, model: type[Contract]) -> str:
+    kind, got, context = detail["type"], detail["input"], detail.get("ctx", {})
+    match kind:
+        case "missing":
+            return "missing" + _renamed(str(detail["loc"][-1]), got if isinstance(got, Mapping) else {})
+        case "extra_forbidden":
+            return "unknown field" + _meant(str(detail["loc"][-1]), detail["loc"], model)
+        case "string_type" if isinstance(got, int | float) and not isinstance(got, bool):
+            return f'is the number {shown(got)}: ids and texts are strings, write "{shown(got)}"'
+        case "tuple_type" | "list_type" if isinstance(got, str):
+            return f"is a string: a list is expected, write [{shown(got)}]"
+        case "string_too_short":
+            return "is empty"
+        case "literal_error":
+            choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
+            near = suggest(str(got), choices)
+            return f"is {shown(got)}, not one of {', '.join(choices)}{near}"
+        case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal":
+            words = {"greater_than": "above", "greater_than_equal": "at least", "less_than": "below"}
+            bound = next(iter(context.values()))
+            return f"is {shown(got)}: must be {words.get(kind, 'at most')} {bound:g}"
+        case "finite_number":
+            return "is not a finite number"
+        case "value_error":
+            return str(context["error"])
+        case "string_pattern_mismatch":
+            return f"is {shown(got)}: 64 hexadecimal digits (a sha256) are expected"
+    if kind in _EXPECTED:
+        return f"is {shown(got)}: {_EXPECTED[kind]} is expected"
+    return f"{detail['msg'].lower()}, got {shown(got)}"
+
+
+def _renamed(field: str, row: Mapping[str, Any]) -> str:
+    """The clause that names the field of this row which probably holds it."""
+    other = next((k for k in row if k in ALIASES.get(field, ())), None)
+    return f': rename "{other}" to "{field}"?' if other else ""
+
+
+def _meant(name: str, location: tuple[int | str, ...], model: type[Contract]) -> str:
+    known = set(_fields_at(model, location[:-1]))
+    for target, aliases in ALIASES.items():
+        if name in aliases and target in known:
+            return f"; did you mean {target}?"
+    if near := suggest(name, known):
+        return "; " + near.strip(' ()').replace('"', "")
+    return ": put your own fields under metadata (or --allow-extra)" if "metadata" in known else ""
+
+
+def _fields_at(model: type[Contract], path: tuple[int | str, ...]) -> Iterable[str]:
+    """Names of the fields of the model that stands at `path` inside `model`."""
+    for part in path:
+        if isinstance(part, str) and part in model.model_fields:
+            inner = [t for t in _classes(model.model_fields[part].annotation) if issubclass(t, Contract)]
+            if not inner:
+                return ()
+            model = inner[0]
+    return model.model_fields
+
+
+def _classes(annotation: Any) -> Iterator[type]:
+    if isinstance(annotation, type):
+        yield annotation
+    for argument in getattr(annotation, "__args__", ()):
+        yield from _classes(argument)
+
+
+def dump_line(row: Any) -> bytes:
+    """One row as a line of JSON; floats must be finite (checked where they are made)."""
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def write_rows(path: str | Path, rows: Iterable[Any]) -> int:
+    """Write rows as JSONL, whole or not at all; returns how many."""
+    n = 0
+    with whole(path) as stream:
+        n = write_lines(stream, rows)
+    return n
+
+
+def write_lines(stream: IO[bytes], rows: Iterable[Any]) -> int:
+    """Write rows as JSONL to an open stream; returns how many."""
+    n = 0
+    for n, row in enumerate(rows, 1):  # noqa: B007 - the count is the result
+        stream.write(dump_line(row))
+    return n

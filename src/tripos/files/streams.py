@@ -1,0 +1,217 @@
+"""Bytes in and bytes out: compression by suffix, stdin, physical lines, and writes that are whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from tripos.errors import InputError, OutputError, UsageError, quoted, suggest
+
+STDIN = "-"
+_BOM = b"\xef\xbb\xbf"
+_CHUNK = 1 << 20
+
+
+def open_bytes(path: str) -> BinaryIO:
+    """Open a file for reading; `.gz` and `.zst` are unpacked, "-" is standard input.
+
+    Raises InputError for what is not a readable file, with the nearest name that is.
+    """
+    if path == STDIN:
+        return cast(BinaryIO, sys.stdin.buffer)
+    try:
+        raw = open(path, "rb")  # noqa: SIM115 - handed to the caller, who closes it
+    except IsADirectoryError:
+        raise InputError.at(path, "is a directory: name a file") from None
+    except FileNotFoundError:
+        raise InputError.at(path, f"no such file{_near(path)}") from None
+    except OSError as error:
+        raise InputError.at(path, f"cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError.at(quoted(path), "is no file name") from None
+    if path.endswith(".gz"):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if path.endswith(".zst"):
+        return cast(BinaryIO, io.BufferedReader(cast(Any, _ZstdStream(raw)), _CHUNK))
+    return raw
+
+
+class _ZstdStream(io.RawIOBase):
+    """zstd frames as a raw stream that notices a torn end (zstandard's own reader ends there without a word)."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        import zstandard
+
+        self._raw = raw
+        self._new = lambda: zstandard.ZstdDecompressor().decompressobj()
+        self._frame = self._new()
+        self._in_frame = False
+        self._packed = b""
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and self._fill():
+            pass
+        n = min(len(buffer), len(self._ready))
+        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+    def _fill(self) -> bool:
+        chunk = self._packed or self._raw.read(_CHUNK)
+        if not chunk:
+            if self._in_frame:
+                raise EOFError
+            return False
+        self._in_frame = True
+        self._ready = self._frame.decompress(chunk)
+        self._packed = b""
+        if self._frame.eof:
+            self._packed, self._frame, self._in_frame = self._frame.unused_data, self._new(), False
+        return True
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def physical_lines(path: str) -> Iterator[tuple[int, bytes, bool]]:
+    """Each line that is not blank as (number from 1, bytes without line end or BOM, whether it ended in a newline).
+
+    CRLF and a leading BOM are read; blank lines are skipped and counted.
+    """
+    stream = open_bytes(path)
+    number = 0
+    try:
+        with stream if path != STDIN else contextlib.nullcontext(stream):
+            for raw in stream:
+                number += 1
+                ended = raw.endswith(b"\n")
+                line = raw.rstrip(b"\r\n")
+                if number == 1:
+                    line = line.removeprefix(_BOM)
+                if line.strip():
+                    yield number, line, ended
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError.at(path, f"the compressed file is torn or damaged ({_said(error)})", line=number) from None
+    except OSError as error:
+        raise InputError.at(path, f"cannot be read: {error.strerror or error}", line=number) from None
+    except Exception as error:
+        if type(error).__name__ == "ZstdError":
+            raise InputError.at(path, f"the compressed file is torn or damaged ({_said(error)})", line=number) from None
+        raise
+
+
+def read_text(path: str) -> str:
+    """A whole small text file; raises InputError where it is no UTF-8."""
+    try:
+        with open_bytes(path) as stream:
+            return stream.read().removeprefix(_BOM).decode()
+    except UnicodeDecodeError as error:
+        raise InputError.at(path, f"is not UTF-8 (byte {error.start})") from None
+
+
+def _said(error: Exception) -> str:
+    return str(error).splitlines()[0][:100] if str(error) else "it ends too early"
+
+
+def _near(path: str) -> str:
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f": there is no folder {folder}"
+    return suggest(Path(path).name, [p.name for p in folder.iterdir()])
+
+
+@contextlib.contextmanager
+def whole(path: str | Path) -> Iterator[IO[bytes]]:
+    """Write a file that appears complete or not at all: temporary file beside it, fsync, rename.
+
+    An existing file stays untouched until the new one is complete; on any failure the temporary file is removed.
+    A path ending in `.gz` or `.zst` is compressed, with no time stamp inside. Raises OutputError where it cannot be written.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            raise OutputError(f"{target}: is a directory: name a file")
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror}") from None
+    done = False
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            with _packed(raw, target.suffix) as stream:
+                yield stream
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+        done = True
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}; nothing was changed") from None
+    finally:
+        if not done:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def _packed(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+    if suffix == ".gz":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as stream:
+            yield cast(IO[bytes], stream)
+    elif suffix == ".zst":
+        import zstandard
+
+        with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as writer:
+            yield cast(IO[bytes], writer)
+    else:
+        yield raw
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def writable_folder(path: str) -> Path:
+    """Make the output folder, before any work is done; raises OutputError where that fails."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = tempfile.NamedTemporaryFile(dir=folder, prefix=".tripos-")  # noqa: SIM115 - closed at once
+        probe.close()
+    except FileExistsError:
+        raise OutputError(f"{folder}: is a file, not a folder: name a folder for the output") from None
+    except NotADirectoryError:
+        raise OutputError(f"{folder}: a part of this path is a file, not a folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from None
+    return folder
+
+
+def only_one_stdin(paths: list[str]) -> None:
+    """Raise UsageError when two inputs both ask for standard input."""
+    if paths.count(STDIN) > 1:
+        raise UsageError('"-" (standard input) was given for more than one input: only one can read it')

@@ -1,0 +1,201 @@
+"""Canonical digests and the A–D components of a configuration.
+
+Every digest is sha256 over canonical JSON (RFC 8785, JCS), so that equal content has equal digests whatever the order of
+lines, keys or sets, and however the corpus is split into files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+import rfc8785
+
+from tripos.contracts.config import DepthConfig, SearchConfig
+from tripos.contracts.fragments import DEFAULT_COLLECTION, Fragment, text_digest
+from tripos.contracts.reports import Component
+from tripos.contracts.retrieval import RetrievalJudgment
+
+EXCLUDED: dict[str, dict[str, str]] = {
+    "Fragment": {
+        "text": "covered by text_sha256, so that a catalogue without texts has the digest of the full corpus",
+        "source_id": "covered by its resolved value",
+    },
+    "RetrievalJudgment": {
+        "review_status": "selects the rows: only reviewed ones are digested",
+        "information_need": "a note to reviewers",
+        "notes": "a note to reviewers",
+        "reviewer": "who reviewed decides no number",
+        "reviewed_at": "when it was reviewed decides no number",
+        "source_file": "provenance",
+        "tags": "a note to reviewers",
+        "metadata": "the user's own",
+    },
+    "Config": {
+        "name": "a label, kept in the report itself",
+        "scope": "kept in the report itself; certification asks for full",
+        "ranked_results": "a path; the content has results_digest",
+        "run": "a path",
+        "gates": "thresholds decide the verdict, no figure; kept in the report itself",
+    },
+    "JudgmentsConfig": {"retrieval": "a path; the content is component B"},
+    "SearchConfig": {},
+    "DepthConfig": {},
+    "RankedRow": {
+        "rank": "must agree with the position in the list",
+        "source_id": "must agree with the corpus; without one nothing certifies",
+        "collection": "no retrieval figure depends on it",
+        "latency_ms": "a clock reading",
+        "corpus_digest": "a claim about component A, checked against it",
+        "policy_digest": "a claim about component C, checked against it",
+        "metadata": "the user's own",
+    },
+}
+"""Fields of the contracts that no digest covers, each with the reason. A test walks every field: it is here or in a digest."""
+
+_SETS = frozenset(
+    {"expected_sources", "required_sources", "nonrelevant_sources", "forbidden_sources", "expected_fragments", "groups", "acl"}
+)
+_PLAIN = (str, int, bool, type(None))
+_MAX_PLAIN_INT = 2**53
+
+
+def canonical(value: Any) -> bytes:
+    """RFC 8785 canonical JSON of `value`.
+
+    Raises ValueError for NaN, Infinity and integers beyond 2^53, which canonical JSON cannot carry.
+    """
+    if _is_plain(value):
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return rfc8785.dumps(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether orjson writes this the canonical way: no floats, no large integers, keys of ASCII alone."""
+    if isinstance(value, dict):
+        return all(isinstance(k, str) and k.isascii() and _is_plain(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -_MAX_PLAIN_INT < value < _MAX_PLAIN_INT
+    return isinstance(value, _PLAIN)
+
+
+def digest(value: Any) -> str:
+    """sha256 of the canonical JSON of `value`, in hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def unordered(digests: Iterable[bytes]) -> str:
+    """One digest of many row digests, whatever their order: sha256 over them sorted."""
+    return hashlib.sha256(b"".join(sorted(digests))).hexdigest()
+
+
+def row_digest(value: Any) -> bytes:
+    """sha256 of the canonical JSON of one row."""
+    return hashlib.sha256(canonical(value)).digest()
+
+
+class CorpusDigest:
+    """Component A, built one fragment at a time."""
+
+    def __init__(self) -> None:
+        self._rows: list[bytes] = []
+        self._sources: dict[tuple[str, str | None], None] = {}
+        self._collections: set[str] = set()
+        self._names: set[str] = set()
+        self._characters = 0
+        self._has_all_texts = True
+
+    def add(self, fragment: Fragment) -> None:
+        """Count one fragment in."""
+        row = fragment_content(fragment)
+        self._rows.append(row_digest(row))
+        self._sources[fragment.source, fragment.source_digest] = None
+        self._names.add(fragment.source)
+        self._collections.add(row["collection"])
+        if fragment.text is None:
+            self._has_all_texts = False
+        else:
+            self._characters += len(fragment.text)
+
+    def component(self, acl_default: str | None) -> Component:
+        """The component: what is digested, and beside it the means, which follow from it and need the texts."""
+        n = len(self._rows)
+        frozen = {
+            "sources": unordered(row_digest(list(s)) for s in self._sources),
+            "segmentation": unordered(self._rows),
+            "counts": {"fragments": n, "sources": len(self._names), "collections": len(self._collections)},
+            "acl_default": acl_default,
+        }
+        means = {
+            "mean_characters_a_fragment": round12(self._characters / n) if n and self._has_all_texts else None,
+            "mean_fragments_a_source": round12(n / len(self._names)) if n else None,
+        }
+        return Component(digest=digest(frozen), values={**frozen, **means})
+
+
+def fragment_content(fragment: Fragment) -> dict[str, Any]:
+    """What component A digests of one fragment."""
+    return {
+        "fragment_id": fragment.fragment_id,
+        "source": fragment.source,
+        "text_sha256": fragment.text_sha256 or text_digest(fragment.text or ""),
+        "title": fragment.title,
+        "collection": fragment.collection or DEFAULT_COLLECTION,
+        "source_digest": fragment.source_digest,
+        "acl": None if fragment.acl is None else sorted(set(fragment.acl)),
+        "metadata": dict(fragment.metadata),
+    }
+
+
+def judgment_content(row: RetrievalJudgment) -> dict[str, Any]:
+    """What component B digests of one reviewed row: defaults filled in, sets sorted."""
+    excluded = EXCLUDED["RetrievalJudgment"]
+    content: dict[str, Any] = row.model_dump(mode="json", exclude=set(excluded))
+    for name in _SETS & content.keys():
+        content[name] = sorted(set(content[name]))
+    content["expected_groups"] = sorted(sorted(set(g)) for g in content["expected_groups"])
+    content["expected_evidence"] = sorted(content["expected_evidence"], key=lambda e: (e["source_id"], e["quote"]))
+    content["relevance"] = row.grades
+    if content["principal"] is not None:
+        content["principal"] = {"groups": sorted(set(content["principal"]["groups"]))}
+    return content
+
+
+def judgments_component(rows: Iterable[RetrievalJudgment], version: str | None, completeness: str) -> Component:
+    """Component B: the reviewed rows, the declared version and completeness."""
+    reviewed = [row_digest(judgment_content(row)) for row in rows if row.review_status == "reviewed"]
+    values = {"rows": unordered(reviewed), "reviewed": len(reviewed), "version": version, "completeness": completeness}
+    return Component(digest=digest(values), values=values)
+
+
+def policy_component(search: SearchConfig) -> Component:
+    """Component C: the search policy."""
+    return Component(digest=digest(search.policy()), values=search.policy())
+
+
+def depth_component(depth: DepthConfig) -> Component:
+    """Component D: the evidence depth."""
+    values = {
+        "limit": depth.limit,
+        "top_k": depth.handed_on,
+        "unit": depth.unit,
+        "per_collection": None if depth.per_collection is None else dict(depth.per_collection),
+    }
+    return Component(digest=digest(values), values=values)
+
+
+NO_CORPUS = Component(digest=None, values=None)
+
+
+def combined(components: Mapping[str, Component], letters: str) -> str:
+    """sha256 over the named components, e.g. "ABCD" for the configuration and "ACD" for the system alone."""
+    return digest({letter: components[letter].digest for letter in letters})
+
+
+def round12(value: float) -> float:
+    """`value` to 12 significant digits, as reports carry it; −0 becomes 0."""
+    return float(f"{value:.12g}") + 0.0
