@@ -7,7 +7,8 @@ lines, keys or sets, and however the corpus is split into files.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -186,6 +187,12 @@ def depth_component(depth: DepthConfig) -> Component:
         "per_collection": None if depth.per_collection is None else dict(depth.per_collection),
     }
     return Component(digest=digest(values), values=values)
+
+
+def results_content(query_id: str, fragment_ids: Sequence[str], scores: Sequence[float] | None, error: str | None) -> bytes:
+    """What the results digest covers of one query: ids in rank order, the error, and each score as its eight bytes."""
+    head = canonical([query_id, list(fragment_ids), error])
+    return head if scores is None else head + struct.pack(f">{len(scores)}d", *(s + 0.0 for s in scores))
 
 
 NO_CORPUS = Component(digest=None, values=None)

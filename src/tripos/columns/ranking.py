@@ -1,0 +1,100 @@
+"""The one ranking rule: from a row as its file gives it to ids and scores, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tripos.errors import Findings, Place
+from tripos.files.retrieval import RankedRow
+
+Order = Literal["strict", "list", "score", "trec"]
+
+
+class Ranked(NamedTuple):
+    """Fragment ids of one query, best first; `scores` and `sources` are parallel to them."""
+
+    ids: Sequence[str]
+    scores: Sequence[float] | None
+    sources: Sequence[str | None] | None
+
+
+def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
+    """Put the row's results in order.
+
+    strict: the list is the order; given ranks must agree with it and scores may not rise. list: the list is trusted.
+    score: by score descending, list order in ties. trec: by score as 32-bit float descending, then id descending by bytes.
+    """
+    if order in ("strict", "list"):
+        problem = disorder(row)
+        if problem and order == "strict":
+            field, message = problem
+            findings.error("order", row.place, field, message + " (--order list|score|trec decides)")
+        elif problem:
+            findings.lenient("reordered")
+        return Ranked(row.fragment_ids, row.scores, row.sources)
+    if row.scores is None:
+        if row.fragment_ids:
+            findings.error("scores", row.place, "scores", f"missing: --order {order} sorts by them")
+        return Ranked(row.fragment_ids, None, row.sources)
+    places = _by_score(row.scores) if order == "score" else _by_trec(row.scores, row.fragment_ids)
+    if places != list(range(len(places))):
+        findings.lenient("reordered")
+    return Ranked(
+        [row.fragment_ids[i] for i in places],
+        [row.scores[i] for i in places],
+        None if row.sources is None else [row.sources[i] for i in places],
+    )
+
+
+def disorder(row: RankedRow) -> tuple[str, str] | None:
+    """The first (field, message) in which the row's own ranks or scores contradict its list order."""
+    for position, rank in enumerate(row.ranks or (), 1):
+        if rank is not None and rank != position:
+            return "rank", f"{rank} stands at position {position} of the list"
+    scores = row.scores or ()
+    for position in range(1, len(scores)):
+        if scores[position] > scores[position - 1]:
+            return "scores", f"rise from {scores[position - 1]:g} to {scores[position]:g} at position {position + 1}"
+    return None
+
+
+def _by_score(scores: Sequence[float]) -> list[int]:
+    return sorted(range(len(scores)), key=lambda i: -scores[i])
+
+
+def _by_trec(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
+    single = single_precision(scores)
+    by_id = sorted(range(len(ids)), key=lambda i: ids[i].encode(), reverse=True)
+    return sorted(by_id, key=lambda i: -single[i])
+
+
+def single_precision(scores: Sequence[float]) -> list[float]:
+    """Scores as 32-bit floats, the precision at which trec_eval sees ties."""
+    with np.errstate(over="ignore"):
+        return np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
+
+
+def without_duplicates(found: Ranked, keep_first: bool, place: Place, findings: Findings) -> Ranked:
+    """Drop a fragment's second and later places, where that is allowed; else note the error."""
+    if len(set(found.ids)) == len(found.ids):
+        return found
+    kept = sorted({name: i for i, name in reversed(list(enumerate(found.ids)))}.values())
+    if keep_first:
+        findings.lenient("duplicates", len(found.ids) - len(kept))
+    else:
+        twice = next(name for i, name in enumerate(found.ids) if name in found.ids[:i])
+        text = f'"{twice}" stands in the list more than once (--duplicates keep-first drops the later ones)'
+        findings.error("duplicate_result", place, "results", text)
+    return select(found, kept)
+
+
+def select(found: Ranked, kept: Sequence[int]) -> Ranked:
+    """The results at the given positions (from 0)."""
+    return Ranked(
+        [found.ids[i] for i in kept],
+        None if found.scores is None else [found.scores[i] for i in kept],
+        None if found.sources is None else [found.sources[i] for i in kept],
+    )

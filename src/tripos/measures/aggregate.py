@@ -1,0 +1,205 @@
+"""From per-row values to aggregates: every measure, every cutoff, every slice, in one pass over the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tripos.columns.retrieval import OK, RetrievalColumns
+from tripos.contracts.reports import Aggregate, Curve, Interval
+from tripos.fingerprint import round12
+from tripos.measures.block import Block, blocks
+from tripos.measures.exact import ExactSum
+from tripos.measures.intervals import mean_intervals, wilson
+from tripos.measures.record import NO_RESULTS, Measure, Values
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+EMPTY = "no_rows"
+INCOMPLETE = "all_incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A set of rows to aggregate over: all of them, or one slice."""
+
+    by: str
+    value: str | bool | int
+    rows: npt.NDArray[np.int64]
+
+    def within(self, block: Block) -> npt.NDArray[np.int64]:
+        """Its rows in the block, numbered from the block's start."""
+        low, high = np.searchsorted(self.rows, [block.start, block.stop])
+        return self.rows[low:high] - block.start
+
+
+@dataclass(slots=True)
+class _Sums:
+    """One measure over one group, in the making."""
+
+    measure: Measure
+    width: int
+    headline: Sequence[int]
+    n: int = 0
+    incomplete: int = 0
+    undefined: dict[str, int] = field(default_factory=dict)
+    kept: list[Floats] = field(default_factory=list)
+    rows: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    total: ExactSum = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = ExactSum(self.width)
+
+    def add(self, value: Floats, codes: npt.NDArray[np.int64], complete: Bools, rows: npt.NDArray[np.int64]) -> None:
+        """Add rows of the measure's population: value (n, width), reason codes (n,), whether complete (n,), row numbers."""
+        for code, reason in enumerate(self.measure.reasons, 1):
+            counted = (codes == code) & (complete | (reason != NO_RESULTS))
+            if n := int(counted.sum()):
+                self.undefined[reason] = self.undefined.get(reason, 0) + n
+        dynamic = 1 + list(self.measure.reasons).index(NO_RESULTS) if NO_RESULTS in self.measure.reasons else -1
+        self.incomplete += int((~complete & ((codes == 0) | (codes == dynamic))).sum())
+        scored = complete & (codes == 0)
+        self.n += int(scored.sum())
+        self.total.add(value[scored])
+        self.kept.append(value[scored][:, [k - 1 for k in self.headline]])
+        self.rows.append(rows[scored])
+
+    def why(self) -> str | None:
+        """Why there is no value, if there is none."""
+        if self.n:
+            return None
+        if self.incomplete:
+            return INCOMPLETE
+        return max(self.undefined, key=lambda r: self.undefined[r]) if self.undefined else EMPTY
+
+    def figure(self, total: Fraction) -> float | None:
+        """The value of one column."""
+        if not self.n:
+            return None
+        return round12(float(total / self.n if self.measure.aggregate == "mean" else total))
+
+    def worst(self, total: Fraction) -> float | None:
+        """The value with each incomplete row at its bad end; None where that is unbounded, or there is no row."""
+        end = self.measure.worst_end
+        rows = self.n + self.incomplete
+        if not rows or (self.incomplete and end is None):
+            return None
+        total = total + Fraction(self.incomplete) * Fraction(end or 0)
+        return round12(float(total / rows if self.measure.aggregate == "mean" else total))
+
+    def intervals(self, clusters: npt.NDArray[np.int64] | None) -> list[Interval | None]:
+        """One interval a headline column."""
+        if not self.n or self.measure.aggregate == "sum":
+            return [None] * len(self.headline)
+        values, rows = np.concatenate(self.kept), np.concatenate(self.rows)
+        own = None if clusters is None else clusters[rows]
+        if self.measure.proportion and (own is None or len(np.unique(own)) == len(own)):
+            return [wilson(round(float(column.sum())), self.n) for column in values.T]
+        return mean_intervals(values, own)
+
+
+Figures = dict[str, Aggregate | Curve]
+
+
+def aggregate(
+    columns: RetrievalColumns,
+    measures: Iterable[Measure],
+    groups: Sequence[Group],
+    headline: Sequence[int],
+    clusters: npt.NDArray[np.int64] | None,
+) -> list[Figures]:
+    """All measures over each group, by name; curves also at each row's own depth (`hit@case`).
+
+    Args:
+        columns: The aligned rows.
+        measures: Which measures.
+        groups: Sets of rows; a result each, in the same order.
+        headline: Cutoffs that get intervals, within 1..limit.
+        clusters: Cluster number of each row, or None where no row names one.
+    """
+    chosen = list(measures)
+    tables = [_table(chosen, columns.limit, headline) for _ in groups]
+    for block in blocks(columns):
+        for measure in chosen:
+            _add(measure, measure.function(block), block, groups, tables)
+    return [_figures(table, clusters) for table in tables]
+
+
+def _table(measures: Sequence[Measure], limit: int, headline: Sequence[int]) -> dict[str, _Sums]:
+    table: dict[str, _Sums] = {}
+    for measure in measures:
+        table[measure.name] = _Sums(measure, limit, headline) if measure.is_curve else _Sums(measure, 1, [1])
+        if measure.is_curve:
+            table[measure.at("case")] = _Sums(measure, 1, [1])
+    return table
+
+
+def _add(
+    measure: Measure, values: Values, block: Block, groups: Sequence[Group], tables: Sequence[Mapping[str, _Sums]]
+) -> None:
+    population = _population(measure, block)
+    complete = block.column("state") == OK
+    matrix = values.value if measure.is_curve else values.value[:, None]
+    at_case = np.take_along_axis(matrix, block.column("depth")[:, None] - 1, axis=1) if measure.is_curve else None
+    for group, table in zip(groups, tables, strict=True):
+        rows = group.within(block)
+        rows = rows[population[rows]]
+        table[measure.name].add(matrix[rows], values.undefined[rows], complete[rows], rows + block.start)
+        if at_case is not None:
+            table[measure.at("case")].add(at_case[rows], values.undefined[rows], complete[rows], rows + block.start)
+
+
+def _population(measure: Measure, block: Block) -> Bools:
+    positive: Bools = block.columns.positive[block.start : block.stop]
+    match measure.population:
+        case "positives":
+            return positive
+        case "expected_empty":
+            return ~positive
+        case "scored":
+            return np.ones(block.n, dtype=bool)
+
+
+def _figures(table: Mapping[str, _Sums], clusters: npt.NDArray[np.int64] | None) -> Figures:
+    return {
+        name: _curve(sums, clusters) if name.endswith("@k") else _single(sums, clusters) for name, sums in table.items()
+    }
+
+
+def _shared(sums: _Sums) -> dict[str, object]:
+    return {
+        "undefined": sums.why(),
+        "n": sums.n,
+        "n_undefined": sum(sums.undefined.values()),
+        "undefined_rows": dict(sorted(sums.undefined.items())),
+        "incomplete": sums.incomplete,
+    }
+
+
+def _single(sums: _Sums, clusters: npt.NDArray[np.int64] | None) -> Aggregate:
+    total = sums.total.totals()[0]
+    ci = sums.intervals(clusters)[0]
+    return Aggregate.model_validate({"value": sums.figure(total), "worst": sums.worst(total), "ci": ci, **_shared(sums)})
+
+
+def _curve(sums: _Sums, clusters: npt.NDArray[np.int64] | None) -> Curve:
+    totals = sums.total.totals()
+    intervals = zip(sums.headline, sums.intervals(clusters), strict=True)
+    return Curve.model_validate(
+        {
+            "value": [sums.figure(t) for t in totals],
+            "worst": [sums.worst(t) for t in totals],
+            "ci": {str(k): interval for k, interval in intervals if interval is not None},
+            **_shared(sums),
+        }
+    )
+
+
+def per_row(columns: RetrievalColumns, measure: Measure) -> Values:
+    """The measure's values on every row: (n, limit) for curves, (n,) for scalars. Memory is n × limit floats."""
+    parts = [measure.function(block) for block in blocks(columns)]
+    return Values(np.concatenate([p.value for p in parts]), np.concatenate([p.undefined for p in parts]))
