@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tripos import __version__
+from tripos.cli.evaluating import eval_retrieval
 from tripos.cli.importing import export_app, import_app
 from tripos.cli.searching import search
 from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("eval-retrieval")(eval_retrieval)
 app.command("search")(search)
 app.add_typer(import_app, name="import")
 app.add_typer(export_app, name="export")

@@ -31,7 +31,7 @@ class SearchConfig(Contract):
     mode: Annotated[str, Field(min_length=1)] | None = Field(None, description="lexical, dense, hybrid, or your own name.")
     min_score: float | None = Field(None, description="Results below it are dropped before any measure.")
     embedding_model: str | None = Field(None, description="name@revision.")
-    fusion: dict[str, Scalar] | None = Field(None, description='How lists are merged, e.g. {method: rrf, k: 60}.')
+    fusion: dict[str, Scalar] | None = Field(None, description="How lists are merged, e.g. {method: rrf, k: 60}.")
     filters: dict[str, Scalar] | None = Field(None, description="Metadata that every query is restricted to.")
     lexical: dict[str, Scalar] | None = Field(None, description="Parameters of the lexical part: k1, b, stemmer, stopwords.")
     reranker: str | None = Field(None, description="name@revision.")
@@ -140,5 +140,3 @@ def origins(config: Config, file: dict[str, Any], flags: dict[str, Any]) -> list
         nested = value if key in ("judgments", "search", "depth") else {"": value}
         rows += [(dotted := f"{key}.{leaf}" if leaf else key, inner, origin(dotted)) for leaf, inner in nested.items()]
     return rows
-
-

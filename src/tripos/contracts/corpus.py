@@ -60,6 +60,12 @@ class Corpus:
         """Whether a query with this principal and these filters may see the fragment at all."""
         return self.passes(fragment_id, filters) and (groups is None or self.readable(fragment_id, groups))
 
+    def bars_something(self, groups: Iterable[str]) -> bool:
+        """Whether there is any fragment that none of `groups` may read."""
+        own = set(groups)
+        barred = any(own.isdisjoint(acl) for acl in set(self.acls.values()))
+        return barred or (self.lacks_acls and self.acl_default != "public")
+
     @property
     def lacks_acls(self) -> bool:
         """Whether some fragment leaves its readers to acl_default."""
@@ -70,6 +76,8 @@ def same(one: Scalar, other: Scalar) -> bool:
     """Typed equality: 1 equals 1.0, but neither equals true or "1"."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    return type(one) is type(other) and one == other or (
-        isinstance(one, int | float) and isinstance(other, int | float) and one == other
+    return (
+        (type(one) is type(other)
+        and one == other)
+        or (isinstance(one, int | float) and isinstance(other, int | float) and one == other)
     )

@@ -29,7 +29,9 @@ class Fragment(Contract):
         if self.text is None and self.text_sha256 is None:
             raise RowProblems([RowProblem("missing_field", "text", "missing: give the text, or text_sha256 for a catalogue")])
         if self.text is not None and self.text_sha256 is not None and self.text_sha256 != text_digest(self.text):
-            raise RowProblems([RowProblem("digest", "text_sha256", "is not the sha256 of this row's text: drop one of the two")])
+            raise RowProblems(
+                [RowProblem("digest", "text_sha256", "is not the sha256 of this row's text: drop one of the two")]
+            )
         return self
 
     @property

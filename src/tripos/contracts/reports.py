@@ -187,6 +187,7 @@ class RetrievalReport(Contract):
     slices: Listed[Slice]
     ties: Listed[Ties]
     leak_exam: LeakExam | None
+    missed: int = Field(description="Scored rows with at least one reason to be a miss.")
     misses: dict[str, int] = Field(description="Missed rows by reason; the rows themselves are in misses.jsonl.")
     warnings: Listed[str]
     gates: Listed[Gate]

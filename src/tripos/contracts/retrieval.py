@@ -22,9 +22,7 @@ from tripos.contracts.base import (
 ReviewStatus = Literal["reviewed", "draft", "in_review", "rejected"]
 Split = Literal["tune", "holdout"]
 Completeness = Literal["known_item", "pooled", "exhaustive"]
-MissReason = Literal[
-    "no_hit", "partial", "required_absent", "not_empty", "forbidden", "leak", "filter_violation", "incomplete"
-]
+MissReason = Literal["no_hit", "partial", "required_absent", "not_empty", "forbidden", "leak", "filter_violation", "incomplete"]
 
 CATEGORIES = {
     "single_hop_factual": "one fact, stated in one place",
@@ -124,7 +122,9 @@ class RetrievalJudgment(Contract):
             problems.append(RowProblem("contradiction", "relevance", "given, but should_match is false: drop one of the two"))
         for field in ("nonrelevant_sources", "forbidden_sources"):
             if both := sorted(expected & set(getattr(self, field))):
-                problems.append(RowProblem("contradiction", field, f"{_names(both)} is also in expected_sources: keep it in one"))
+                problems.append(
+                    RowProblem("contradiction", field, f"{_names(both)} is also in expected_sources: keep it in one")
+                )
         if both := sorted(set(self.required_sources) & set(self.forbidden_sources)):
             text = f"{_names(both)} is also in required_sources: keep it in one"
             problems.append(RowProblem("contradiction", "forbidden_sources", text))
@@ -132,7 +132,9 @@ class RetrievalJudgment(Contract):
             text = f"{_names(outside)} is not in expected_sources: groups are made of those"
             problems.append(RowProblem("groups", "expected_groups", text))
         if not all(self.expected_groups):
-            problems.append(RowProblem("groups", "expected_groups", "holds an empty group, which nothing can satisfy: remove it"))
+            problems.append(
+                RowProblem("groups", "expected_groups", "holds an empty group, which nothing can satisfy: remove it")
+            )
         if self.expected_evidence and self.expected_fragments:
             text = "given beside expected_evidence: keep one of the two"
             problems.append(RowProblem("contradiction", "expected_fragments", text))

@@ -66,7 +66,7 @@ def _syntax(line: bytes, ended: bool, said: str, place: Place) -> tuple[str, Pla
         return "not_finite", place, "", "holds NaN or Infinity, which is no JSON: write null, or leave the field out"
     if not ended and "EOF" in said:
         return "torn", place, "", "the last line is torn: the file ends in the middle of a row"
-    return "syntax", place, "", f"is no JSON: {said.split(' at line')[0]}{at}"
+    return "syntax", place, "", f"is no JSON: {said.split(' at line', maxsplit=1)[0]}{at}"
 
 
 def _kind(value: Any) -> str:
@@ -187,7 +187,7 @@ def _meant(name: str, location: tuple[int | str, ...], model: type[Contract]) ->
         if name in aliases and target in known:
             return f"; did you mean {target}?"
     if near := suggest(name, known):
-        return "; " + near.strip(' ()').replace('"', "")
+        return "; " + near.strip(" ()").replace('"', "")
     return ": put your own fields under metadata (or --allow-extra)" if "metadata" in known else ""
 
 

@@ -10,7 +10,7 @@ from tripos.contracts.base import Contract
 from tripos.contracts.corpus import AclDefault, Corpus
 from tripos.contracts.fragments import Fragment
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, RetrievalJudgment
-from tripos.errors import Findings, InputError, Place
+from tripos.errors import Findings, Place
 from tripos.files.jsonl import read_rows
 from tripos.fingerprint import CorpusDigest
 
@@ -107,9 +107,7 @@ def load_judgments(
     return rows
 
 
-def read_ranked(
-    path: str, findings: Findings, *, lenient: bool = False, allow_extra: bool = False
-) -> Iterator[RankedRow]:
+def read_ranked(path: str, findings: Findings, *, lenient: bool = False, allow_extra: bool = False) -> Iterator[RankedRow]:
     """Ranked results, one row a query, whatever the form; a file that mixes forms is an error.
 
     Flat files come query by query at the end, since the lines of a query may stand anywhere.
@@ -188,9 +186,3 @@ def _all_or_none(scores: list[float | None], place: Place, findings: Findings) -
         findings.error("scores", place, "score", f"given for {len(given)} of {len(scores)} results: give all or none")
         return None
     return given or None
-
-
-def require_rows(rows: Sequence[Located], paths: Sequence[str]) -> None:
-    """Raise InputError where no judgment was read at all."""
-    if not rows:
-        raise InputError.at(paths[0], "holds no judgment", kind="empty_file")

@@ -26,7 +26,7 @@ def open_bytes(path: str) -> BinaryIO:
     Raises InputError for what is not a readable file, with the nearest name that is.
     """
     if path == STDIN:
-        return cast(BinaryIO, sys.stdin.buffer)
+        return cast("BinaryIO", sys.stdin.buffer)
     try:
         raw = open(path, "rb")  # noqa: SIM115 - handed to the caller, who closes it
     except IsADirectoryError:
@@ -38,9 +38,9 @@ def open_bytes(path: str) -> BinaryIO:
     except ValueError:
         raise InputError.at(quoted(path), "is no file name") from None
     if path.endswith(".gz"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
     if path.endswith(".zst"):
-        return cast(BinaryIO, io.BufferedReader(cast(Any, _ZstdStream(raw)), _CHUNK))
+        return cast("BinaryIO", io.BufferedReader(cast("Any", _ZstdStream(raw)), _CHUNK))
     return raw
 
 
@@ -170,12 +170,12 @@ def whole(path: str | Path) -> Iterator[IO[bytes]]:
 def _packed(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     if suffix == ".gz":
         with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as stream:
-            yield cast(IO[bytes], stream)
+            yield cast("IO[bytes]", stream)
     elif suffix == ".zst":
         import zstandard
 
         with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as writer:
-            yield cast(IO[bytes], writer)
+            yield cast("IO[bytes]", writer)
     else:
         yield raw
 

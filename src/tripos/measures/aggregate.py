@@ -141,33 +141,31 @@ def _table(measures: Sequence[Measure], limit: int, headline: Sequence[int]) -> 
 def _add(
     measure: Measure, values: Values, block: Block, groups: Sequence[Group], tables: Sequence[Mapping[str, _Sums]]
 ) -> None:
-    population = _population(measure, block)
+    members = population(measure, block.columns.positive[block.start : block.stop])
     complete = block.column("state") == OK
     matrix = values.value if measure.is_curve else values.value[:, None]
     at_case = np.take_along_axis(matrix, block.column("depth")[:, None] - 1, axis=1) if measure.is_curve else None
     for group, table in zip(groups, tables, strict=True):
         rows = group.within(block)
-        rows = rows[population[rows]]
+        rows = rows[members[rows]]
         table[measure.name].add(matrix[rows], values.undefined[rows], complete[rows], rows + block.start)
         if at_case is not None:
             table[measure.at("case")].add(at_case[rows], values.undefined[rows], complete[rows], rows + block.start)
 
 
-def _population(measure: Measure, block: Block) -> Bools:
-    positive: Bools = block.columns.positive[block.start : block.stop]
+def population(measure: Measure, positive: Bools) -> Bools:
+    """Which rows a measure is taken over, from which rows should find something; shape (n,)."""
     match measure.population:
         case "positives":
             return positive
         case "expected_empty":
             return ~positive
         case "scored":
-            return np.ones(block.n, dtype=bool)
+            return np.ones(len(positive), dtype=bool)
 
 
 def _figures(table: Mapping[str, _Sums], clusters: npt.NDArray[np.int64] | None) -> Figures:
-    return {
-        name: _curve(sums, clusters) if name.endswith("@k") else _single(sums, clusters) for name, sums in table.items()
-    }
+    return {name: _curve(sums, clusters) if name.endswith("@k") else _single(sums, clusters) for name, sums in table.items()}
 
 
 def _shared(sums: _Sums) -> dict[str, object]:

@@ -34,7 +34,11 @@ def recall(block: Block) -> Values:
 
 
 @measure(
-    "precision@k", "Precision", formula="distinct expected sources within k / k", needs_completeness=True, source=f"P_k of {_TREC}"
+    "precision@k",
+    "Precision",
+    formula="distinct expected sources within k / k",
+    needs_completeness=True,
+    source=f"P_k of {_TREC}",
 )
 def precision(block: Block) -> Values:
     """Distinct expected sources within k, by k."""

@@ -18,11 +18,13 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
-from tripos.errors import Findings, Place, quoted
+from tripos.errors import Findings, Place, UsageError, quoted
 from tripos.files.jsonl import json_rows
 from tripos.files.streams import STDIN, physical_lines
 
@@ -34,6 +36,10 @@ _BLANK = re.compile(r"[ \t\n\r\v\f]")
 _ID_KEYS = ("query_id", "_id", "id")
 _TEXT_KEYS = ("query", "text")
 _HEADER_IDS = {"id", "_id", "qid", "query_id", "query-id", "queryid", "topic", "topic_id"}
+
+
+_Fault = tuple[str, str, str]  # kind, field, message
+_Faulty = tuple[Place, _Fault, bool]  # the bool: whether the line looks like the other kind of file
 
 
 class Judged(NamedTuple):
@@ -83,9 +89,9 @@ def _columns(path: str, findings: Findings) -> Iterator[tuple[Place, list[str]]]
     for number, line, _ in physical_lines(path):
         if line.lstrip().startswith(b"#"):
             continue
-        if text := _text(line, Place(path, number), findings):
-            # bytes.split() breaks at ASCII white space alone, as trec_eval does; str.split() would break more
-            yield Place(path, number), [column.decode() for column in text.encode().split()]
+        if _text(line, Place(path, number), findings):
+            # bytes.split() breaks at ASCII white space alone, as trec_eval does; str.split() would break at more
+            yield Place(path, number), [column.decode() for column in line.split()]
 
 
 def _text(line: bytes, place: Place, findings: Findings) -> str:
@@ -102,7 +108,7 @@ def _text(line: bytes, place: Place, findings: Findings) -> str:
 
 
 def read_qrels(path: str, findings: Findings, grade_map: Mapping[int, int] | None = None) -> Qrels:
-    """Read `topic iter docno rel` lines.
+    """Read `topic iter docno rel` lines; a file that is all a run is told so once.
 
     A document judged twice for a topic is counted where the grades agree, and an error where they differ.
 
@@ -112,24 +118,35 @@ def read_qrels(path: str, findings: Findings, grade_map: Mapping[int, int] | Non
         grade_map: New grades by the file's grades; every non-negative grade of the file must be in it.
     """
     topics: dict[str, dict[str, Judged]] = {}
-    n_repeated, before = 0, findings.n_errors
+    faults: list[_Faulty] = []
+    n_repeated = 0
     for place, columns in _columns(path, findings):
         if fault := _qrels_fault(columns):
-            findings.error(fault[0], place, fault[1], fault[2])
+            faults.append((place, fault, len(columns) == 6))
             continue
         topic, _, docno, rel = columns
         judged = Judged(int(rel), place.line)
         first = topics.setdefault(topic, {}).setdefault(docno, judged)
         if first is not judged:
             n_repeated += first.grade == judged.grade
-            _no_conflict(first, judged, topic, docno, place, findings)
-    if not topics and findings.n_errors == before:
+            if said := _conflict(first, judged, topic, docno):
+                findings.error("conflict", place, "rel", said)
+    _note(faults, bool(topics), findings)
+    if not topics and not findings.n_errors:
         findings.error("empty_file", Place(path), "", "holds no judgment")
     return _graded(path, topics, n_repeated, grade_map, findings)
 
 
-def _qrels_fault(columns: list[str]) -> tuple[str, str, str] | None:
-    """Why a line is no judgment, as (kind, field, message); None where it is one."""
+def _note(faults: list[_Faulty], any_good: bool, findings: Findings) -> None:
+    """Note the faulty lines; where the whole file is of the other kind, its first line says it for all."""
+    if not any_good and all(is_other for _, _, is_other in faults):
+        faults = faults[:1]
+    for place, (kind, field, message), _ in faults:
+        findings.error(kind, place, field, message)
+
+
+def _qrels_fault(columns: list[str]) -> _Fault | None:
+    """Why a line is no judgment; None where it is one."""
     if (n := len(columns)) != 4:
         hint = {
             3: " (BEIR's qrels lack iter: awk 'NR>1{print $1,0,$2,$3}' FILE)",
@@ -141,10 +158,12 @@ def _qrels_fault(columns: list[str]) -> tuple[str, str, str] | None:
     return None
 
 
-def _no_conflict(first: Judged, judged: Judged, topic: str, docno: str, place: Place, findings: Findings) -> None:
-    if first.grade != judged.grade:
-        said = f"{judged.grade}, but line {first.line} gives {first.grade}: keep one"
-        findings.error("conflict", place, "rel", f'"{quoted(docno)}" of topic "{quoted(topic)}" is {said}')
+def _conflict(first: Judged, judged: Judged, topic: str, docno: str) -> str:
+    """What to do about two judgments of one document; "" where they agree."""
+    if first.grade == judged.grade:
+        return ""
+    where = f'"{quoted(docno)}" of topic "{quoted(topic)}"'
+    return f"grades {where} {judged.grade}, but line {first.line} grades it {first.grade}: keep one"
 
 
 def _graded(
@@ -155,33 +174,47 @@ def _graded(
     findings: Findings,
 ) -> Qrels:
     """The table with the grades mapped and bounded, without the unjudged."""
-    kept: dict[str, dict[str, Judged]] = {}
-    for topic, docs in topics.items():
-        new = {docno: judged._replace(grade=_mapped(judged, grade_map, path, findings)) for docno, judged in docs.items()}
-        kept[topic] = {docno: judged for docno, judged in new.items() if judged.grade >= 0}
+    new = _new_grades(path, topics, grade_map, findings)
+    kept = {
+        topic: {docno: judged._replace(grade=new[judged.grade]) for docno, judged in docs.items() if new[judged.grade] >= 0}
+        for topic, docs in topics.items()
+    }
     lines = {topic: next(iter(docs.values())).line for topic, docs in topics.items()}
     n_unjudged = sum(map(len, topics.values())) - sum(map(len, kept.values()))
     return Qrels(path, kept, lines, n_repeated, n_unjudged)
 
 
-def _mapped(judged: Judged, grade_map: Mapping[int, int] | None, path: str, findings: Findings) -> int:
-    grade = judged.grade if grade_map is None else grade_map.get(judged.grade, judged.grade)
-    if grade_map is not None and judged.grade >= 0 and judged.grade not in grade_map:
-        findings.error("grade", Place(path, judged.line), "rel", f"is {judged.grade}, which --grade-map does not name")
-    elif grade > MAX_GRADE:
-        text = f"is {grade}: grades go up to {MAX_GRADE}; --grade-map gives smaller ones"
-        findings.error("grade", Place(path, judged.line), "rel", text)
-    return grade
+def _new_grades(
+    path: str, topics: dict[str, dict[str, Judged]], grade_map: Mapping[int, int] | None, findings: Findings
+) -> dict[int, int]:
+    """The grade to keep for each grade of the file; one error for each that cannot be kept, at its first line."""
+    first: dict[int, int] = {}
+    count: Counter[int] = Counter()
+    for judged in (judged for docs in topics.values() for judged in docs.values()):
+        first[judged.grade] = min(judged.line, first.get(judged.grade, judged.line))
+        count[judged.grade] += 1
+    for grade, line in first.items():
+        if grade_map is not None and grade >= 0 and grade not in grade_map:
+            text = f"is {grade}, which --grade-map does not name ({count[grade]:,} judgments)"
+            findings.error("grade", Place(path, line), "rel", text)
+        elif grade_map is None and grade > MAX_GRADE:
+            text = f"is {grade} ({count[grade]:,} judgments): grades go up to {MAX_GRADE}; --grade-map gives smaller ones"
+            findings.error("grade", Place(path, line), "rel", text)
+    return {grade: grade if grade_map is None else grade_map.get(grade, grade) for grade in first}
 
 
 def read_run(path: str, findings: Findings) -> Run:
-    """Read `topic Q0 docno rank sim tag` lines, in any order; a document twice in a topic is an error."""
+    """Read `topic Q0 docno rank sim tag` lines, in any order; a document twice in a topic is an error.
+
+    A file that is all qrels is told so once.
+    """
     topics: dict[str, dict[str, Scored]] = {}
-    n_trailing, before = 0, findings.n_errors
+    faults: list[_Faulty] = []
+    n_trailing = 0
     for place, columns in _columns(path, findings):
         score = _score(columns[4]) if len(columns) > 4 else math.nan
         if fault := _run_fault(columns, score):
-            findings.error(fault[0], place, fault[1], fault[2])
+            faults.append((place, fault, len(columns) == 4))
             continue
         topic, _, docno = columns[:3]
         n_trailing += len(columns) > 6
@@ -189,7 +222,8 @@ def read_run(path: str, findings: Findings) -> Run:
         if (first := topics.setdefault(topic, {}).setdefault(docno, scored)) is not scored:
             said = f'"{quoted(docno)}" of topic "{quoted(topic)}" was ranked on line {first.line}: keep one'
             findings.error("duplicate_id", place, "docno", said)
-    if not topics and findings.n_errors == before:
+    _note(faults, bool(topics), findings)
+    if not topics and not findings.n_errors:
         findings.error("empty_file", Place(path), "", "holds no result")
     return Run(path, topics, n_trailing)
 
@@ -202,8 +236,8 @@ def _score(text: str) -> float:
         return math.nan
 
 
-def _run_fault(columns: list[str], score: float) -> tuple[str, str, str] | None:
-    """Why a line is no result, as (kind, field, message); None where it is one."""
+def _run_fault(columns: list[str], score: float) -> _Fault | None:
+    """Why a line is no result; None where it is one."""
     if (n := len(columns)) < 6:
         hint = {
             4: " (this looks like qrels: use --qrels)",
@@ -233,7 +267,7 @@ def in_trec_order(docs: Mapping[str, Scored]) -> tuple[list[str], list[float], b
     given = [scored.score for scored in docs.values()]
     rows = sorted(zip(narrow(given), docs, given, strict=True), reverse=True)
     ids, scores = [row[1] for row in rows], [row[2] for row in rows]
-    if all(a >= b for a, b in zip(scores, scores[1:], strict=False)):
+    if all(a >= b for a, b in pairwise(scores)):
         return ids, scores, False
     return ids, [row[0] for row in rows], True
 
@@ -245,7 +279,7 @@ def keeps_order(ids: Sequence[str], scores: Sequence[float]) -> bool:
         return False
     # str compares by code point, which is the order of the UTF-8 bytes
     keys = (list(zip(rounded, ids, strict=True)), list(zip(scores, ids, strict=True)))
-    return all(a > b for key in keys for a, b in zip(key, key[1:], strict=False))
+    return all(a > b for key in keys for a, b in pairwise(key))
 
 
 def read_topics(path: str, findings: Findings) -> list[Topic]:
@@ -254,9 +288,7 @@ def read_topics(path: str, findings: Findings) -> list[Topic]:
     The first line that is not blank tells which. Ids may repeat here: `trec_rows.texts_by_topic` minds.
     """
     if path == STDIN:
-        # json_rows opens the path again, which standard input does not allow
-        findings.error("stdin", Place(path), "", "topics are read from a file, not from standard input")
-        return []
+        raise UsageError("the texts of topics are read from a file, not from standard input")  # it is opened twice
     first = next(physical_lines(path), None)
     if first is None:
         findings.error("empty_file", Place(path), "", "holds no topic")
@@ -273,11 +305,12 @@ def read_topics(path: str, findings: Findings) -> list[Topic]:
 
 
 def _tsv_topic(place: Place, line: bytes, is_first: bool, findings: Findings) -> Topic | None:
-    columns = _text(line, place, findings).split("\t")
-    if columns == [""]:
+    if not (text := _text(line, place, findings)):
         return None
-    if len(columns) != 2 or not columns[0] or not columns[1].strip():
-        findings.error("columns", place, "", f"has {len([c for c in columns if c.strip()])} columns, not 2: id<TAB>text")
+    columns = text.split("\t")
+    if len(columns) != 2 or not all(column.strip() for column in columns):
+        n = sum(1 for column in columns if column.strip())
+        findings.error("columns", place, "", f"has {n} filled columns of {len(columns)}; two are expected: id<TAB>text")
         return None
     if is_first and columns[0].lower() in _HEADER_IDS:
         findings.error("header", place, "", "is a header, which would count as a topic: remove the line")

@@ -1,0 +1,148 @@
+"""What can be wrong with reviewed judgments by themselves, and against the corpus they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tripos.checks.evidence import holders
+from tripos.contracts.base import shown
+from tripos.contracts.corpus import Corpus
+from tripos.contracts.retrieval import CATEGORIES, RetrievalJudgment
+from tripos.errors import Findings, quoted, suggest
+from tripos.files.retrieval import Located
+
+_PLACEHOLDER = re.compile(r"(REPLACE_(ME|WITH)|TODO|TBD|FIXME|XXX|PLACEHOLDER|CHANGE_?ME)([_\W].*)?|<[^<>]*>", re.IGNORECASE)
+
+
+def check_judgments(rows: Sequence[Located], findings: Findings) -> None:
+    """Rules that need no corpus: placeholders, contradictory twins, repeated names, categories that look misspelt."""
+    for located in rows:
+        _placeholders(located, findings)
+        _repeats(located, findings)
+        _category(located, findings)
+    _twins(rows, findings)
+
+
+def check_depths(rows: Sequence[Located], limit: int, findings: Findings) -> None:
+    """A row's own k must lie within limit."""
+    for located in rows:
+        if located.row.k is not None and located.row.k > limit:
+            text = f"{located.row.k} is beyond limit {limit}, where nothing is known: raise --limit, or lower k"
+            findings.error("depth", located.place, "k", text)
+
+
+def check_against_corpus(rows: Sequence[Located], corpus: Corpus, findings: Findings, *, lenient: bool = False) -> None:
+    """Every source, fragment and quote that a row names must be there, and its expected sources open to it."""
+    for located in rows:
+        _sources(located, corpus, findings, lenient)
+        _fragments(located, corpus, findings, lenient)
+        _quotes(located, corpus, findings)
+        _admitted(located, corpus, findings)
+    _acl_default(rows, corpus, findings)
+
+
+def _placeholders(located: Located, findings: Findings) -> None:
+    row = located.row
+    fields: list[tuple[str, Iterable[str]]] = [("query_id", [row.query_id]), ("query", [row.query or ""])]
+    fields += [(name, getattr(row, name)) for name in ("expected_sources", "required_sources", "forbidden_sources")]
+    for field, values in fields:
+        for value in values:
+            if _PLACEHOLDER.fullmatch(value.strip()):
+                findings.error("placeholder", located.place, field, f"{shown(value)} is a placeholder: fill it in")
+
+
+def _repeats(located: Located, findings: Findings) -> None:
+    for field in ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources"):
+        values = getattr(located.row, field)
+        if len(set(values)) < len(values):
+            findings.warn("repeated_name", located.place, field, "names a source more than once; it counts once")
+
+
+def _category(located: Located, findings: Findings) -> None:
+    category = located.row.category
+    if category not in CATEGORIES and (near := suggest(category, CATEGORIES)):
+        findings.warn("category", located.place, "category", f"{shown(category)} is no known value{near}")
+
+
+def _twins(rows: Sequence[Located], findings: Findings) -> None:
+    """The same question under the same principal and filters, with other expectations."""
+    seen: dict[Any, Located] = {}
+    for located in rows:
+        row = located.row
+        if row.query is None or row.review_status == "rejected":
+            continue
+        groups = None if row.principal is None else frozenset(row.principal.groups)
+        key = (row.query.strip(), groups, tuple(sorted((k, type(v).__name__, v) for k, v in row.filters.items())))
+        first = seen.setdefault(key, located)
+        if first is located:
+            continue
+        if _expectation(first.row) != _expectation(row):
+            text = f'asks what "{quoted(first.row.query_id)}" asks ({first.place}), and expects something else'
+            findings.warn("contradictory_twin", located.place, "query", text)
+        else:
+            text = f'repeats "{quoted(first.row.query_id)}" ({first.place}): one question counts twice'
+            findings.warn("repeated_query", located.place, "query", text)
+
+
+def _expectation(row: RetrievalJudgment) -> tuple[Any, ...]:
+    return row.should_match, frozenset(row.expected_sources), frozenset(row.forbidden_sources), frozenset(row.required_sources)
+
+
+def _sources(located: Located, corpus: Corpus, findings: Findings, lenient: bool) -> None:
+    row = located.row
+    for field in ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources"):
+        for name in dict.fromkeys(getattr(row, field)):
+            if name in corpus.fragments:
+                continue
+            text = f'"{quoted(name)}" is in no fragment{suggest(name, corpus.fragments)}'
+            if field == "nonrelevant_sources":
+                findings.warn("unknown_source", located.place, field, text)
+            elif lenient:
+                findings.lenient("unknown_sources")
+            else:
+                findings.error("unknown_source", located.place, field, text)
+
+
+def _fragments(located: Located, corpus: Corpus, findings: Findings, lenient: bool) -> None:
+    for name in located.row.expected_fragments:
+        if name in corpus.sources:
+            continue
+        if lenient:
+            findings.lenient("unknown_sources")
+        else:
+            text = f'"{quoted(name)}" is in no fragment{suggest(name, corpus.sources)}'
+            findings.error("unknown_fragment", located.place, "expected_fragments", text)
+
+
+def _quotes(located: Located, corpus: Corpus, findings: Findings) -> None:
+    for number, evidence in enumerate(located.row.expected_evidence):
+        field = f"expected_evidence[{number}]"
+        if evidence.source_id not in corpus.fragments:
+            text = f'"{quoted(evidence.source_id)}" is in no fragment{suggest(evidence.source_id, corpus.fragments)}'
+            findings.error("unknown_source", located.place, f"{field}.source_id", text)
+        elif corpus.texts and not holders(evidence.source_id, evidence.quote, corpus):
+            text = f'{shown(evidence.quote)} is nowhere in "{quoted(evidence.source_id)}": copy the passage as it stands there'
+            findings.error("quote", located.place, f"{field}.quote", text)
+
+
+def _admitted(located: Located, corpus: Corpus, findings: Findings) -> None:
+    """An expected source that the row's own principal and filters bar measures the filter, not the search."""
+    row = located.row
+    groups = None if row.principal is None else row.principal.groups
+    if groups is None and not row.filters:
+        return
+    for name in dict.fromkeys(row.expected_sources):
+        own = corpus.fragments.get(name, [])
+        if own and not any(corpus.admits(fragment, groups, row.filters) for fragment in own):
+            text = f'"{quoted(name)}" has no fragment that this row\'s own principal and filters admit: the row measures the filter'
+            findings.error("not_admitted", located.place, "expected_sources", text)
+
+
+def _acl_default(rows: Sequence[Located], corpus: Corpus, findings: Findings) -> None:
+    asking = next((located for located in rows if located.row.principal is not None), None)
+    if asking is not None and corpus.lacks_acls and corpus.acl_default is None:
+        lacking = len(corpus.sources) - len(corpus.acls)
+        text = f"given, but {lacking} of {len(corpus.sources)} fragments have no acl: say --acl-default public, or deny"
+        findings.error("acl_default", asking.place, "principal", text)

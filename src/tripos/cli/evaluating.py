@@ -1,0 +1,225 @@
+"""`tripos eval-retrieval`: parse, call, print, exit code."""
+
+from __future__ import annotations
+
+import enum
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tripos.errors import UsageError
+
+
+class Scope(enum.StrEnum):
+    """What the run is for."""
+
+    full = "full"
+    integration = "integration"
+
+
+class Unit(enum.StrEnum):
+    """What a position counts."""
+
+    fragment = "fragment"
+    source = "source"
+
+
+class Completeness(enum.StrEnum):
+    """How complete the judgments are."""
+
+    known_item = "known_item"
+    pooled = "pooled"
+    exhaustive = "exhaustive"
+
+
+class AclDefault(enum.StrEnum):
+    """Who reads a fragment without acl."""
+
+    public = "public"
+    deny = "deny"
+
+
+class Order(enum.StrEnum):
+    """What decides the order of a list."""
+
+    strict = "strict"
+    list = "list"
+    score = "score"
+    trec = "trec"
+
+
+class Duplicates(enum.StrEnum):
+    """What a repeated fragment is."""
+
+    error = "error"
+    keep_first = "keep-first"
+
+
+class Split(enum.StrEnum):
+    """Which rows are scored."""
+
+    all = "all"
+    tune = "tune"
+    holdout = "holdout"
+
+
+def eval_retrieval(
+    fragments: Annotated[
+        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
+    ] = None,
+    judgments: Annotated[str | None, typer.Option(help="Reviewed retrieval judgments.")] = None,
+    ranked_results: Annotated[str | None, typer.Option(help="Ranked results of the system under test.")] = None,
+    retrieval_mode: Annotated[str | None, typer.Option(help="lexical, dense, hybrid, or your own name.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Results considered for each query. [default: 50]")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Results handed on to the generator. [default: limit]")] = None,
+    unit: Annotated[Unit | None, typer.Option(help="What a position counts. [default: fragment]")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Drop results below it before any measure.")] = None,
+    output: Annotated[str | None, typer.Option(help="Folder for report.json and misses.jsonl.")] = None,
+    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the system or corpus, shown on the report.")] = None,
+    scope: Annotated[
+        Scope | None, typer.Option(help="integration: a small fixture that checks wiring. [default: full]")
+    ] = None,
+    split: Annotated[Split, typer.Option(help="Score the rows of one split alone.")] = Split.all,
+    completeness: Annotated[
+        Completeness | None, typer.Option(help="How complete the judgments are. [default: known_item]")
+    ] = None,
+    judgments_version: Annotated[str | None, typer.Option(help="Version of the golden set; part of the fingerprint.")] = None,
+    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    cutoffs: Annotated[str | None, typer.Option(help="Cutoffs with intervals, e.g. 1,3,10. [default: 1,5,10,20,50]")] = None,
+    fail_under: Annotated[list[str] | None, typer.Option(help="Gate, e.g. hit@10=0.9. Repeats.")] = None,
+    fail_over: Annotated[list[str] | None, typer.Option(help="Gate, e.g. forbidden@10=0.1. Repeats.")] = None,
+    order: Annotated[
+        Order, typer.Option(help="strict: lists must be in order; list, score or trec decides it.")
+    ] = Order.strict,
+    duplicates: Annotated[Duplicates, typer.Option(help="A fragment twice in one list.")] = Duplicates.error,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Accept what a first look may accept, counted; cannot certify.")
+    ] = False,
+    allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Put unknown fields under metadata.")] = False,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Missing results fail no gate of their own.")
+    ] = False,
+    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+    per_query: Annotated[str | None, typer.Option(help="Also write one row a query with its figures to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> int:
+    """Was the reviewed evidence found, and at what rank?
+
+    Reads judgments and ranked results, writes report.json and misses.jsonl, and exits 0 passed, 1 a gate failed,
+    6 incomplete; 2 usage, 3 invalid input, 4 another corpus or policy, 5 nothing to evaluate.
+    """
+    from tripos.cli.settings import gate_flags, settle
+
+    flags: dict[str, Any] = {
+        "name": name,
+        "scope": scope and scope.value,
+        "fragments": fragments,
+        "acl_default": acl_default and acl_default.value,
+        "judgments.retrieval": judgments,
+        "judgments.version": judgments_version,
+        "judgments.completeness": completeness and completeness.value,
+        "ranked_results": ranked_results,
+        "search.mode": retrieval_mode,
+        "search.min_score": min_score,
+        "depth.limit": limit,
+        "depth.top_k": top_k,
+        "depth.unit": unit and unit.value,
+    }
+    settings = settle(config, flags, gate_flags(fail_under, fail_over))
+    if print_config:
+        return _print_config(settings.rows, as_json)
+
+    from tripos.contracts.config import Options
+    from tripos.runners.retrieval import check_gates, evaluate
+
+    check_gates(settings.config, config or "gates")
+    options = Options(
+        order=order.value,
+        duplicates=duplicates.value,
+        split=split.value,
+        lenient=lenient,
+        allow_extra=allow_extra,
+        allow_incomplete=allow_incomplete,
+        all_errors=all_errors,
+    )
+    folder = _folder(output, settings.config.run)
+    from tripos.cli.progress import Progress
+
+    with Progress("queries", quiet=quiet) as progress:
+        outcome = evaluate(
+            settings.config, options, cutoffs=_numbers(cutoffs), paths=_relative(settings.config, folder), progress=progress
+        )
+    for finding in outcome.findings.warnings[:20]:
+        print(f"warning: {finding}", file=sys.stderr)
+    written = _write(outcome, folder, per_query)
+    _show(outcome, written, as_json)
+    return outcome.report.verdict.exit_code
+
+
+def _print_config(rows: list[tuple[str, Any, str]], as_json: bool) -> int:
+    import orjson
+
+    if as_json:
+        print(orjson.dumps({key: {"value": value, "from": origin} for key, value, origin in rows}).decode())
+    else:
+        for key, value, origin in rows:
+            print(f"{key:<26}{orjson.dumps(value).decode():<44}{origin}")
+    return 0
+
+
+def _numbers(text: str | None) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")] if text else []
+    except ValueError:
+        raise UsageError(f'--cutoffs "{text}": whole numbers with commas between are expected, e.g. 1,5,10') from None
+
+
+def _folder(output: str | None, run: str | None) -> Path | None:
+    from tripos.files.streams import writable_folder
+
+    where = output or (run and str(Path(run) / "retrieval"))
+    return writable_folder(where) if where else None
+
+
+def _relative(config: Any, folder: Path | None) -> dict[str, str]:
+    """Input paths as seen from the report's folder."""
+    from tripos.files.retrieval import split_name
+
+    paths = [split_name(f)[1] for f in config.fragments] + [config.judgments.retrieval, config.ranked_results]
+    if folder is None:
+        return {}
+    return {path: path if path == "-" else Path(os.path.relpath(path, folder)).as_posix() for path in paths if path}
+
+
+def _write(outcome: Any, folder: Path | None, per_query: str | None) -> list[str]:
+    from tripos.files.jsonl import write_rows
+    from tripos.files.reports import write_together
+
+    if per_query:
+        from tripos.runners.retrieval import per_query_rows
+
+        write_rows(per_query, per_query_rows(outcome))
+    if folder is None:
+        return []
+    pair = write_together(folder, ("report.json", outcome.report), ("misses.jsonl", outcome.misses))
+    return [str(path) for path in pair]
+
+
+def _show(outcome: Any, written: list[str], as_json: bool) -> None:
+    if as_json:
+        from tripos.files.reports import dump_report
+
+        sys.stdout.write(dump_report(outcome.report).decode())
+    else:
+        from tripos.report.terminal import render
+
+        sys.stdout.write(render(outcome.report, outcome.cutoffs, written))
+    sys.stdout.flush()

@@ -1,0 +1,115 @@
+"""Configuration files: YAML 1.2 or TOML, checked against one strict model, faults told with their line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tripos.contracts.config import Config
+from tripos.errors import ConfigError, Finding, Place
+from tripos.files.jsonl import explained
+from tripos.files.streams import read_text
+
+_PATHS = ("ranked_results", "run")
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """The file's settings, validated; paths in it are made relative to the working folder instead of the file.
+
+    YAML is read by version 1.2: `no` is a string, `1e3` a number, 1:30 a string, and a key given twice is an error.
+    Raises ConfigError with every fault and its line.
+    """
+    text = read_text(path)
+    value, lines = _toml(path, text) if path.endswith(".toml") else _yaml(path, text)
+    if not isinstance(value, dict):
+        raise ConfigError.at(path, "holds no settings: a mapping of keys is expected")
+    try:
+        Config.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError(_findings(error, value, path, lines)) from None
+    return _from_here(value, Path(path).parent)
+
+
+def build_config(settings: dict[str, Any], where: str) -> Config:
+    """The model of merged settings; raises ConfigError naming `where` (the file, or the command line)."""
+    try:
+        return Config.model_validate(settings)
+    except ValidationError as error:
+        raise ConfigError(_findings(error, settings, where, {})) from None
+
+
+def _findings(error: ValidationError, value: Any, path: str, lines: dict[str, int]) -> list[Finding]:
+    found = []
+    for kind, field, message in explained(error, value, Config):
+        line = next((lines[f] for f in _ancestors(field) if f in lines), 0)
+        found.append(Finding(kind, message, Place(path, line), field))
+    return sorted(found, key=lambda f: f.place)
+
+
+def _ancestors(field: str) -> list[str]:
+    parts = field.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+
+
+def _yaml(path: str, text: str) -> tuple[Any, dict[str, int]]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    parser = YAML(typ="safe", pure=True)
+    try:
+        tree = parser.compose(text)
+        return parser.load(text), _lines(tree) if tree is not None else {}
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        said = (error.problem or str(error)).splitlines()[0]
+        raise ConfigError.at(path, f"is no YAML: {said}", line=line) from None
+    except YAMLError as error:
+        raise ConfigError.at(path, f"is no YAML: {str(error).splitlines()[0]}") from None
+
+
+def _lines(node: Any, prefix: str = "") -> dict[str, int]:
+    """Line of each key, by dotted path."""
+    found: dict[str, int] = {}
+    if isinstance(node.value, list) and node.id == "mapping":
+        for key, value in node.value:
+            name = f"{prefix}.{key.value}" if prefix else str(key.value)
+            found[name] = key.start_mark.line + 1
+            found |= _lines(value, name)
+    return found
+
+
+def _toml(path: str, text: str) -> tuple[Any, dict[str, int]]:
+    try:
+        return tomllib.loads(text), {}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError.at(path, f"is no TOML: {error}") from None
+
+
+def _from_here(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths of the file, seen from the working folder."""
+
+    def moved(path: str) -> str:
+        name, separator, rest = path.partition("=")
+        if separator and "/" not in name:
+            return f"{name}={_joined(folder, rest)}"
+        return _joined(folder, path)
+
+    result = dict(value)
+    for key in _PATHS:
+        if isinstance(result.get(key), str):
+            result[key] = _joined(folder, result[key])
+    if "fragments" in result:
+        result["fragments"] = [moved(path) for path in result["fragments"]]
+    if isinstance(result.get("judgments"), dict) and isinstance(result["judgments"].get("retrieval"), str):
+        result["judgments"] = {**result["judgments"], "retrieval": _joined(folder, result["judgments"]["retrieval"])}
+    return result
+
+
+def _joined(folder: Path, path: str) -> str:
+    """`folder/path` with the ".." steps taken out where that is safe; "-" stays standard input."""
+    import os
+
+    return path if path == "-" else os.path.normpath(folder / path)

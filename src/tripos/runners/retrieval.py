@@ -1,0 +1,535 @@
+"""eval-retrieval: was the reviewed evidence found, and at what rank?
+
+The steps, in order: read, check, align, measure, aggregate, seal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tripos import __version__
+from tripos.checks.retrieval import check_against_corpus, check_depths, check_judgments
+from tripos.columns.align import Reading, Tally, align
+from tripos.columns.retrieval import FAILED, MISSING, OK, RetrievalColumns
+from tripos.contracts.config import MODES, Config, Options, SearchConfig
+from tripos.contracts.corpus import Corpus
+from tripos.contracts.reports import (
+    Component,
+    Counts,
+    Fingerprint,
+    Gate,
+    Incomplete,
+    Latency,
+    LeakExam,
+    Provenance,
+    RetrievalReport,
+    Rows,
+    Slice,
+    Ties,
+)
+from tripos.contracts.retrieval import RetrievalJudgment, RetrievalMiss
+from tripos.errors import Findings, NotComparable, NothingToEvaluate, UsageError
+from tripos.files.retrieval import Located, RankedRow, load_corpus, load_judgments, read_ranked, split_name
+from tripos.fingerprint import (
+    NO_CORPUS,
+    combined,
+    depth_component,
+    digest,
+    judgments_component,
+    policy_component,
+    round12,
+)
+from tripos.measures import gates as gating
+from tripos.measures.aggregate import Figures, Group, aggregate, per_row, population
+from tripos.measures.intervals import quantile
+from tripos.measures.record import Measure
+from tripos.measures.retrieval import INTEGRATION, RETRIEVAL, TIED
+
+Progress = Callable[[int, int], None]
+
+HEADLINE = (1, 5, 10, 20, 50)
+"""Cutoffs that get intervals, where the user names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was read: rows, corpus and components."""
+
+    config: Config
+    options: Options
+    headline: tuple[int, ...]
+    judgments: list[Located]
+    corpus: Corpus | None
+    components: dict[str, Component]
+    findings: Findings
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured: aggregates over all rows and by slice."""
+
+    overall: Figures
+    slices: list[Slice]
+    ties: list[Ties]
+    exam: LeakExam | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The outcome of one evaluation: the sealed report, its misses, and the columns they came from."""
+
+    report: RetrievalReport
+    columns: RetrievalColumns
+    findings: Findings
+    cutoffs: tuple[int, ...]
+    misses: list[RetrievalMiss] = field(default_factory=list)
+
+
+def evaluate(
+    config: Config,
+    options: Options | None = None,
+    *,
+    cutoffs: Sequence[int] = (),
+    paths: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Evaluate ranked results against reviewed judgments.
+
+    Args:
+        config: The merged configuration; names the files.
+        options: How files are read.
+        cutoffs: Headline cutoffs; default 1, 5, 10, 20, 50 within limit, top_k and limit.
+        paths: Input paths as the report should name them, by the path given.
+        progress: Called with (queries read, queries to read) as results are read.
+
+    Raises:
+        InputError: A file breaks its contract; all faults at once.
+        NotComparable: The results carry the digest of another corpus or policy.
+        NothingToEvaluate: No reviewed row is left to score.
+    """
+    inputs = read(config, options or Options(), cutoffs)
+    scored = check(inputs)
+    columns, tally, binding = align_results(inputs, scored, progress)
+    measured = measure(inputs, columns)
+    return seal(inputs, columns, tally, binding, measured, paths or {})
+
+
+def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
+    """Read the judgments and the corpus, and make A–D."""
+    _require(config)
+    findings = Findings()
+    reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
+    assert config.judgments.retrieval is not None
+    judgments = load_judgments([config.judgments.retrieval], findings, **reading)
+    corpus, component = None, NO_CORPUS
+    if config.fragments:
+        corpus, built = load_corpus(config.fragments, config.acl_default, findings, **reading)
+        component = built.component(config.acl_default)
+    components = {
+        "A": component,
+        "B": judgments_component((j.row for j in judgments), config.judgments.version, config.judgments.completeness),
+        "C": policy_component(config.search),
+        "D": depth_component(config.depth),
+    }
+    headline = headline_cutoffs(config.depth.limit, config.depth.handed_on, cutoffs)
+    return Inputs(config, options, headline, judgments, corpus, components, findings)
+
+
+def _require(config: Config) -> None:
+    missing = [
+        flag
+        for flag, value in (
+            ("--judgments", config.judgments.retrieval),
+            ("--ranked-results", config.ranked_results),
+            ("--retrieval-mode", config.search.mode),
+        )
+        if not value
+    ]
+    if missing:
+        raise UsageError(
+            f"missing {', '.join(missing)} (or --config with judgments.retrieval, ranked_results or run, search.mode)"
+        )
+
+
+def headline_cutoffs(limit: int, top_k: int, asked: Sequence[int]) -> tuple[int, ...]:
+    """The cutoffs that get intervals, ascending and distinct; raises UsageError for one outside 1..limit."""
+    outside = [k for k in asked if not 1 <= k <= limit]
+    if outside:
+        raise UsageError(f"cutoff {outside[0]} is outside 1..{limit} (limit)")
+    chosen = asked or [k for k in (*HEADLINE, top_k, limit) if k <= limit]
+    return tuple(sorted(set(chosen)))
+
+
+def check(inputs: Inputs) -> list[RetrievalJudgment]:
+    """Check the reviewed rows, and choose those that are scored; raises all errors at once."""
+    config, options, findings = inputs.config, inputs.options, inputs.findings
+    reviewed = [j for j in inputs.judgments if j.row.review_status == "reviewed"]
+    check_judgments(reviewed, findings)
+    check_depths(reviewed, config.depth.limit, findings)
+    if inputs.corpus is not None and inputs.corpus.sources:
+        check_against_corpus(reviewed, inputs.corpus, findings, lenient=options.lenient)
+    findings.raise_errors()
+    scored = [j.row for j in reviewed if j.row.scored and options.split in ("all", j.row.split)]
+    if not scored:
+        where = config.judgments.retrieval
+        raise NothingToEvaluate(f"{where}: nothing to evaluate: {_why_nothing(inputs.judgments, reviewed, options.split)}")
+    return scored
+
+
+def _why_nothing(rows: Sequence[Located], reviewed: Sequence[Located], split: str) -> str:
+    if not rows:
+        return "the file holds no judgment"
+    if not reviewed:
+        return f"none of {len(rows)} rows is reviewed (review_status: reviewed)"
+    if split != "all" and not any(j.row.split == split for j in reviewed):
+        return f"no reviewed row is in split {split}"
+    return "all reviewed rows are calibration rows, which are in no measure"
+
+
+def align_results(
+    inputs: Inputs, scored: Sequence[RetrievalJudgment], progress: Progress | None = None
+) -> tuple[RetrievalColumns, Tally, dict[str, str]]:
+    """Bring judgments and ranked results together; raises all errors at once, then NotComparable."""
+    config, options, findings = inputs.config, inputs.options, inputs.findings
+    assert config.ranked_results is not None
+    stamps = _Stamps(inputs.components, config.search)
+    rows = read_ranked(config.ranked_results, findings, lenient=options.lenient, allow_extra=options.allow_extra)
+    reading = Reading(inputs.corpus, config.depth, config.search.min_score, options, findings, inputs.headline)
+    watched = stamps.watch(rows)
+    columns, tally = align(scored, told(watched, len(scored), progress) if progress else watched, reading)
+    stamps.refuse()
+    findings.raise_errors()
+    return columns, tally, stamps.binding()
+
+
+def told(rows: Iterator[RankedRow], total: int, progress: Progress) -> Iterator[RankedRow]:
+    """Pass rows on, telling how far reading has come."""
+    for n, row in enumerate(rows):
+        if n % 500 == 0:
+            progress(n, total)
+        yield row
+
+
+class _Stamps:
+    """The digests that ranked rows carry, against components A and C."""
+
+    def __init__(self, components: Mapping[str, Component], search: SearchConfig) -> None:
+        self._expected = {"A": components["A"].digest, "C": components["C"].digest}
+        self._search, self._rows = search, 0
+        self._verified = {"A": 0, "C": 0}
+        self._foreign: dict[str, RankedRow] = {}
+
+    def watch(self, rows: Iterator[RankedRow]) -> Iterator[RankedRow]:
+        """Pass rows on, noting what they carry."""
+        for row in rows:
+            self._rows += 1
+            for letter, stamp in (("A", row.corpus_digest), ("C", row.policy_digest)):
+                if stamp is None or self._expected[letter] is None:
+                    continue
+                self._verified[letter] += 1
+                if stamp != self._expected[letter]:
+                    self._foreign.setdefault(letter, row)
+            yield row
+
+    def refuse(self) -> None:
+        """Raise NotComparable when some row was made from another corpus or by another policy."""
+        told = []
+        if row := self._foreign.get("A"):
+            text = f"searched a corpus with digest {str(row.corpus_digest)[:12]}; the fragments given have"
+            told.append(f"A corpus  {row.place}  {text} {str(self._expected['A'])[:12]}")
+        if row := self._foreign.get("C"):
+            told.append(f"C search policy  {row.place}  {_policy_difference(str(row.policy_digest), self._search)}")
+        if told:
+            raise NotComparable("the ranked results were measured under another configuration\n" + "\n".join(told))
+
+    def binding(self) -> dict[str, str]:
+        """Whether A and C are verified by every row, declared, or absent."""
+        states = {"A": "corpus", "C": "policy"}
+        return {
+            name: "absent"
+            if self._expected[letter] is None
+            else "verified"
+            if self._rows and self._verified[letter] == self._rows
+            else "declared"
+            for letter, name in states.items()
+        }
+
+
+def _policy_difference(stamp: str, search: SearchConfig) -> str:
+    """What another policy probably was, told by field where a simple one explains its digest."""
+    for mode in MODES:
+        if digest({"mode": mode}) == stamp:
+            return f"mode: {mode} in the ranked results, {search.mode} here"
+        if digest({**search.policy(), "mode": mode}) == stamp:
+            return f"mode: {mode} in the ranked results, {search.mode} here"
+    return f"followed a policy with digest {stamp[:12]}; the one given, {search.policy()}, has {digest(search.policy())[:12]}"
+
+
+def measure(inputs: Inputs, columns: RetrievalColumns) -> Measured:
+    """Every measure over all rows and by slice; ties; the leak exam."""
+    chosen = measures_of(inputs.config).values()
+    groups = [Group("all", "all", np.arange(len(columns)))]
+    if inputs.config.scope == "full":
+        groups += slices_of(columns.rows)
+    figures = aggregate(columns, chosen, groups, inputs.headline, clusters_of(columns.rows))
+    slices = [
+        Slice(by=group.by, value=group.value, rows=len(group.rows), measures=part)
+        for group, part in zip(groups[1:], figures[1:], strict=True)
+    ]
+    return Measured(figures[0], slices, ties_of(columns, inputs.headline), exam_of(columns, inputs.corpus))
+
+
+def slices_of(rows: Sequence[RetrievalJudgment]) -> list[Group]:
+    """By category, by split and by every declared slice, in a fixed order."""
+    members: dict[tuple[str, str, str], tuple[str | bool | int, list[int]]] = {}
+    for i, row in enumerate(rows):
+        own: list[tuple[str, str | bool | int]] = [("category", row.category)]
+        own += [("split", row.split)] if row.split else []
+        own += [(name if name not in ("category", "split") else f"slices.{name}", value) for name, value in row.slices.items()]
+        for by, value in own:
+            members.setdefault((by, type(value).__name__, str(value)), (value, []))[1].append(i)
+    return [Group(by, value, np.array(own)) for (by, _, _), (value, own) in sorted(members.items())]
+
+
+def clusters_of(rows: Sequence[RetrievalJudgment]) -> np.typing.NDArray[np.int64] | None:
+    """Cluster number of each row; a row that names none is its own. None where no row names one."""
+    if all(row.cluster is None for row in rows):
+        return None
+    numbers: dict[tuple[str, str], int] = {}
+    names = [("cluster", row.cluster) if row.cluster is not None else ("row", row.query_id) for row in rows]
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+
+def ties_of(columns: RetrievalColumns, headline: Sequence[int]) -> list[Ties]:
+    """Where equal scores straddle a headline cutoff: how many rows, and the measures at both ends."""
+    if not columns.tied.any():
+        return []
+    everyone = [Group("all", "all", np.arange(len(columns)))]
+    chosen = [RETRIEVAL[name] for name in TIED]
+    best, worst = (
+        aggregate(replace(columns, hits=hits), chosen, everyone, headline, None)[0]
+        for hits in (columns.best_hits, columns.worst_hits)
+    )
+    return [
+        Ties(k=k, rows=rows, best=_at(best, k), worst=_at(worst, k))
+        for n, k in enumerate(headline)
+        if (rows := int((columns.tied >> n & 1).sum()))
+    ]
+
+
+def _at(figures: Figures, k: int) -> dict[str, float | None]:
+    values = {name: figures[name].value for name in TIED}
+    return {RETRIEVAL[name].at(k): value[k - 1] for name, value in values.items() if isinstance(value, tuple)}
+
+
+def exam_of(columns: RetrievalColumns, corpus: Corpus | None) -> LeakExam | None:
+    """How many rows had a principal, and how many of those are barred from something."""
+    asking = [row.principal.groups for row in columns.rows if row.principal is not None]
+    if not asking or corpus is None:
+        return None
+    barred = {groups: corpus.bars_something(groups) for groups in set(asking)}
+    return LeakExam(rows=len(asking), could_leak=sum(barred[groups] for groups in asking))
+
+
+def seal(
+    inputs: Inputs,
+    columns: RetrievalColumns,
+    tally: Tally,
+    binding: Mapping[str, str],
+    measured: Measured,
+    paths: Mapping[str, str],
+) -> Evaluation:
+    """Judge by the gates, bind to the fingerprint, and name the run by its content."""
+    gates = decide_gates(inputs, columns, measured)
+    reasons = Counter(reason for row in columns.reasons for reason in row)
+    content: dict[str, Any] = {
+        "name": inputs.config.name,
+        "scope": inputs.config.scope,
+        "exploratory": _exploratory(inputs),
+        "fingerprint": fingerprint_of(inputs),
+        "judgments_digest": inputs.components["B"].digest,
+        "results_digest": tally.results_digest,
+        "binding": dict(binding),
+        "reading": inputs.options.model_dump(exclude={"all_errors"}),
+        "rows": _rows(inputs, columns),
+        "counts": _counts(tally, inputs.findings),
+        "measures": measured.overall,
+        "slices": measured.slices,
+        "ties": measured.ties,
+        "leak_exam": measured.exam,
+        "missed": sum(map(bool, columns.reasons)),
+        "misses": dict(sorted(reasons.items())),
+        "warnings": _warnings(inputs, gates),
+        "gates": gates,
+        "verdict": gating.verdict(gates),
+        "provenance": _provenance(columns, inputs.config, paths),
+    }
+    draft = RetrievalReport.model_validate({**content, "run_id": ""})
+    run_id = digest(draft.model_dump(mode="json", exclude={"run_id", "provenance"}))
+    report = draft.model_copy(update={"run_id": run_id})
+    return Evaluation(report, columns, inputs.findings, inputs.headline, list(misses(columns, report)))
+
+
+def fingerprint_of(inputs: Inputs) -> Fingerprint:
+    """A–D, what they combine to, and how the numbers were taken."""
+    measures = {name: record.version for name, record in RETRIEVAL.items()}
+    reading = inputs.options.model_dump(include={"order", "duplicates", "split", "lenient"})
+    return Fingerprint(
+        configuration=combined(inputs.components, "ABCD"),
+        system=combined(inputs.components, "ACD"),
+        measurement=digest({"measures": measures, "reading": reading}),
+        components=inputs.components,
+    )
+
+
+def decide_gates(inputs: Inputs, columns: RetrievalColumns, measured: Measured) -> list[Gate]:
+    """The gates every run has, then those asked for."""
+    incomplete = int((~columns.complete).sum())
+    limits = {
+        "required": bool(columns.flagged("required_sources").any()),
+        "leaks": bool(columns.flagged("principal").any()),
+        "filter_violations": bool(columns.flagged("filters").any()),
+    }
+    gates = [gating.complete_gate(incomplete, len(columns), inputs.options.allow_incomplete)]
+    gates += gating.standing_gates(measured.overall, measured.exam, limits)
+    where = "gates"
+    for name, config in inputs.config.gates.items():
+        figures, label = (
+            gating.slice_figures(measured.slices, config.slice, where) if config.slice else (measured.overall, None)
+        )
+        canonical = gating.canonical_name(name, measures_of(inputs.config), columns.limit, where)
+        gates.append(gating.asked_gate(canonical, config, figures, label))
+    return gates
+
+
+def check_gates(config: Config, where: str) -> None:
+    """Raise ConfigError for a gate that names no measure or no cutoff, before anything is read."""
+    for name in config.gates:
+        gating.canonical_name(name, measures_of(config), config.depth.limit, where)
+
+
+def measures_of(config: Config) -> dict[str, Measure]:
+    """The measures of the scope: all, or the few of an integration check."""
+    return {name: RETRIEVAL[name] for name in (INTEGRATION if config.scope == "integration" else RETRIEVAL)}
+
+
+def _exploratory(inputs: Inputs) -> list[str]:
+    if not inputs.options.lenient:
+        return []
+    let_pass = [f"{kind}: {n}" for kind, n in sorted(inputs.findings.let_pass.items())]
+    return ["--lenient: " + (", ".join(let_pass) if let_pass else "nothing had to be let pass")]
+
+
+def _rows(inputs: Inputs, columns: RetrievalColumns) -> Rows:
+    rows = [j.row for j in inputs.judgments]
+    reviewed = [row for row in rows if row.review_status == "reviewed"]
+    calibration = sum(row.category == "calibration" for row in reviewed)
+    return Rows(
+        total=len(rows),
+        by_status=_tally(row.review_status for row in rows),
+        by_category=_tally(row.category for row in columns.rows),
+        by_split=_tally(row.split or "none" for row in columns.rows),
+        scored=len(columns),
+        positives=int(columns.positive.sum()),
+        expected_empty=int((~columns.positive).sum()),
+        calibration=calibration,
+        other_split=len(reviewed) - calibration - len(columns),
+        incomplete=tuple(
+            Incomplete(query_id=row.query_id, because="no row in the ranked results" if state == MISSING else story.error or "")
+            for row, state, story in zip(columns.rows, columns.state, columns.stories, strict=True)
+            if state != OK
+        ),
+    )
+
+
+def _tally(values: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _counts(tally: Tally, findings: Findings) -> Counts:
+    let_pass = findings.let_pass
+    return Counts(
+        result_rows=tally.result_rows,
+        results=tally.results,
+        without_judgment=tally.without_judgment,
+        below_min_score=tally.below_min_score,
+        beyond_limit=tally.beyond_limit,
+        duplicates=let_pass.get("duplicates", 0),
+        reordered=let_pass.get("reordered", 0),
+        unknown_fragments=tally.unknown_fragments,
+        lenient=dict(sorted(let_pass.items())),
+    )
+
+
+def _warnings(inputs: Inputs, gates: Sequence[Gate]) -> list[str]:
+    """What a reader of the report should know; file names and lines stay on stderr."""
+    kinds = Counter(f.kind for f in inputs.findings.warnings)
+    told = [f"{kind.replace('_', ' ')}: {n}" for kind, n in sorted(kinds.items())]
+    if inputs.config.judgments.completeness == "known_item":
+        marked = [g.name for g in gates if g.asked and _needs_completeness(g.name)]
+        told += [f"gate on {name}: judgments are known_item, so an unlisted source may be right too" for name in marked]
+    return told
+
+
+def _needs_completeness(name: str) -> bool:
+    base = name.partition("@")[0]
+    return f"{base}@k" in RETRIEVAL and RETRIEVAL[f"{base}@k"].needs_completeness
+
+
+def _provenance(columns: RetrievalColumns, config: Config, paths: Mapping[str, str]) -> Provenance:
+    given = np.sort(columns.latency_ms[~np.isnan(columns.latency_ms)]).tolist()
+    files = [("fragments", split_name(path)[1]) for path in config.fragments]
+    files += [("judgments", config.judgments.retrieval or ""), ("ranked_results", config.ranked_results or "")]
+    return Provenance.model_validate(
+        {
+            "tool": f"tripos {__version__}",
+            "inputs": [{"role": role, "path": paths.get(path, path)} for role, path in files],
+            "latency_ms": Latency(n=len(given), **{f"p{q}": quantile(given, q / 100) for q in (50, 95, 99)}),
+        }
+    )
+
+
+def misses(columns: RetrievalColumns, report: RetrievalReport) -> Iterator[RetrievalMiss]:
+    """Every scored row with at least one reason, by query id."""
+    for i, row in enumerate(columns.rows):
+        if not columns.reasons[i]:
+            continue
+        story = columns.stories[i]
+        yield RetrievalMiss(
+            query_id=row.query_id,
+            query=row.query,
+            category=row.category,
+            split=row.split,
+            reasons=tuple(columns.reasons[i]),
+            depth=int(columns.depth[i]),
+            expected_sources=row.expected_sources,
+            found=story.found,
+            required_absent=tuple(story.required_absent),
+            forbidden=tuple(story.forbidden),
+            leaked=tuple(story.leaked),
+            violating=tuple(story.violating),
+            error=story.error if columns.state[i] == FAILED else None,
+            results=tuple(story.results),
+            run_id=report.run_id,
+            configuration_fingerprint=report.fingerprint.configuration,
+        )
+
+
+def per_query_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """One row a scored query: every measure on it, curves at the headline cutoffs; null where undefined or incomplete."""
+    columns = evaluation.columns
+    tables = {}
+    for name, record in RETRIEVAL.items():
+        values = per_row(columns, record)
+        open_rows = (values.undefined == 0) & columns.complete & population(record, columns.positive)
+        for k in evaluation.cutoffs if record.is_curve else (1,):
+            column = values.value[:, k - 1] if record.is_curve else values.value
+            tables[record.at(k)] = [round12(v) if defined else None for v, defined in zip(column, open_rows, strict=True)]
+    for i, row in enumerate(columns.rows):
+        figures = {name: values[i] for name, values in tables.items()}
+        yield {"query_id": row.query_id, "complete": bool(columns.complete[i]), **figures}
