@@ -6,12 +6,13 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
 import typer
 
 from tripos.contracts.corpus import Corpus
-from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, UsageError, quoted
+from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, OutputError, UsageError, quoted
 from tripos.files.formats import trec, trec_rows
 from tripos.files.jsonl import dump_line, write_lines
 from tripos.files.retrieval import load_corpus, load_judgments, read_ranked
@@ -265,14 +266,26 @@ def _refuse(other: str, given: dict[str, object]) -> None:
 
 @contextlib.contextmanager
 def _sink(path: str) -> Iterator[IO[bytes]]:
-    """The output: standard output for "-", else a file that is complete or not there."""
-    if path != STDOUT:
+    """The output: standard output for "-", a pipe or device as it is, else a file that is complete or not there."""
+    if path == STDOUT:
+        sys.stdout.flush()
+        yield cast("IO[bytes]", sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    elif _is_special(path):
+        try:
+            with open(path, "wb") as stream:
+                yield stream
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    else:
         with whole(path) as stream:
             yield stream
-        return
-    sys.stdout.flush()
-    yield cast("IO[bytes]", sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+
+
+def _is_special(path: str) -> bool:
+    """Whether the path is a pipe, a device or a name for an open file: `whole` would put a plain file in its place."""
+    target = Path(path)
+    return path.startswith(("/dev/", "/proc/")) or (target.exists() and not target.is_file() and not target.is_dir())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,8 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, cast
+from typing import IO, TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -70,6 +69,7 @@ def search(
     Only the questions reach the search, never what is expected of it. All rows that are not rejected are asked, drafts and
     calibration rows too. Exit code 6: written, but the search failed on some query.
     """
+    from tripos.cli.settings import settle
     from tripos.search.batch import Inputs, check_output, read, run
 
     del all_errors  # read where errors are told
@@ -80,7 +80,7 @@ def search(
         "search.mode": mode,
         "depth.limit": limit,
     }
-    settings = _settings(config, flags | _parameters(lexical or []))
+    settings = settle(config, flags | _parameters(lexical or [])).config
     policy, factory = _policy(settings.search, searcher)
     target = _output(output, settings)
     inputs = Inputs(*_sources(settings, judgments), settings.acl_default, lenient, allow_extra)
@@ -99,14 +99,6 @@ def search(
         raise typer.Exit(ExitCode.INCOMPLETE)
 
 
-def _settings(config: str | None, flags: dict[str, Any]) -> Config:
-    """Flags over the file over the defaults."""
-    from tripos.contracts.config import merged
-    from tripos.files.configs import build_config, read_config
-
-    return build_config(merged(read_config(config) if config else {}, flags), config or "command line")
-
-
 def _policy(stated: SearchConfig, searcher: str | None) -> tuple[SearchConfig, Factory]:
     """The policy as stated, its mode filled in, and who makes the search."""
     from tripos.search.registry import embedded, plugged
@@ -118,8 +110,6 @@ def _policy(stated: SearchConfig, searcher: str | None) -> tuple[SearchConfig, F
 def _output(output: str | None, settings: Config) -> str:
     if chosen := output or settings.ranked_results:
         return chosen
-    if settings.run:
-        return str(Path(settings.run) / "ranked-results.jsonl")
     raise UsageError("no output: name the file for the ranked results with --output (- is standard output)")
 
 

@@ -154,7 +154,8 @@ class _Aligner:
         """Positions of judged sources, groups, evidence and required sources."""
         limit = self.reading.depth.limit
         sources = [self._source(k, found, row) for k in range(len(found.ids))]
-        listed = list(zip(found.ids, sources, found.scores or [None] * len(sources), strict=True))
+        scores: Sequence[float | None] = [None] * len(sources) if found.scores is None else found.scores
+        listed = list(zip(found.ids, sources, scores, strict=True))
         cut = self._cut(listed)
         self.n_results[i] = len(cut)
         self.tally.beyond_limit += (len(listed) if self.reading.depth.unit == "fragment" else _distinct(sources)) - len(cut)

@@ -74,7 +74,8 @@ def _by_trec(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
 def single_precision(scores: Sequence[float]) -> list[float]:
     """Scores as 32-bit floats, the precision at which trec_eval sees ties."""
     with np.errstate(over="ignore"):
-        return np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
+        single: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
+    return single
 
 
 def without_duplicates(found: Ranked, keep_first: bool, place: Place, findings: Findings) -> Ranked:

@@ -98,7 +98,8 @@ class RetrievalColumns:
     @property
     def complete(self) -> Bools:
         """Rows that were measured."""
-        return self.state == OK
+        measured: Bools = self.state == OK
+        return measured
 
     @property
     def positive(self) -> Bools:

@@ -76,8 +76,6 @@ def same(one: Scalar, other: Scalar) -> bool:
     """Typed equality: 1 equals 1.0, but neither equals true or "1"."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    return (
-        (type(one) is type(other)
-        and one == other)
-        or (isinstance(one, int | float) and isinstance(other, int | float) and one == other)
+    return (type(one) is type(other) and one == other) or (
+        isinstance(one, int | float) and isinstance(other, int | float) and one == other
     )

@@ -68,7 +68,7 @@ class Fingerprint(Contract):
     configuration: str
     system: str
     measurement: str
-    components: dict[Literal["A", "B", "C", "D"], Component]
+    components: dict[str, Component] = Field(description="A corpus, B judgments, C search policy, D evidence depth.")
 
 
 class Gate(Contract):

@@ -92,7 +92,7 @@ def read_rows(
         allow_extra: Move unknown fields under `metadata`, and count them; near misses of known names stay errors.
     """
     for place, value in json_rows(path, findings):
-        chosen = model if isinstance(model, type) else model(value)
+        chosen: type[Row] | str = model if isinstance(model, type) else model(value)
         if isinstance(chosen, str):
             findings.error("unknown_form", place, "", chosen)
             continue

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -51,7 +51,7 @@ class _ZstdStream(io.RawIOBase):
         import zstandard
 
         self._raw = raw
-        self._new = lambda: zstandard.ZstdDecompressor().decompressobj()
+        self._new: Callable[[], Any] = lambda: zstandard.ZstdDecompressor().decompressobj()
         self._frame = self._new()
         self._in_frame = False
         self._packed = b""

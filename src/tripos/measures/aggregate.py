@@ -38,8 +38,8 @@ class Group:
 
 
 @dataclass(slots=True)
-class _Sums:
-    """One measure over one group, in the making."""
+class Sums:
+    """One measure over one group, in the making: exact sums, counts, and the values that intervals need."""
 
     measure: Measure
     width: int
@@ -129,18 +129,16 @@ def aggregate(
     return [_figures(table, clusters) for table in tables]
 
 
-def _table(measures: Sequence[Measure], limit: int, headline: Sequence[int]) -> dict[str, _Sums]:
-    table: dict[str, _Sums] = {}
+def _table(measures: Sequence[Measure], limit: int, headline: Sequence[int]) -> dict[str, Sums]:
+    table: dict[str, Sums] = {}
     for measure in measures:
-        table[measure.name] = _Sums(measure, limit, headline) if measure.is_curve else _Sums(measure, 1, [1])
+        table[measure.name] = Sums(measure, limit, headline) if measure.is_curve else Sums(measure, 1, [1])
         if measure.is_curve:
-            table[measure.at("case")] = _Sums(measure, 1, [1])
+            table[measure.at("case")] = Sums(measure, 1, [1])
     return table
 
 
-def _add(
-    measure: Measure, values: Values, block: Block, groups: Sequence[Group], tables: Sequence[Mapping[str, _Sums]]
-) -> None:
+def _add(measure: Measure, values: Values, block: Block, groups: Sequence[Group], tables: Sequence[Mapping[str, Sums]]) -> None:
     members = population(measure, block.columns.positive[block.start : block.stop])
     complete = block.column("state") == OK
     matrix = values.value if measure.is_curve else values.value[:, None]
@@ -164,11 +162,11 @@ def population(measure: Measure, positive: Bools) -> Bools:
             return np.ones(len(positive), dtype=bool)
 
 
-def _figures(table: Mapping[str, _Sums], clusters: npt.NDArray[np.int64] | None) -> Figures:
-    return {name: _curve(sums, clusters) if name.endswith("@k") else _single(sums, clusters) for name, sums in table.items()}
+def _figures(table: Mapping[str, Sums], clusters: npt.NDArray[np.int64] | None) -> Figures:
+    return {name: curve(sums, clusters) if name.endswith("@k") else single(sums, clusters) for name, sums in table.items()}
 
 
-def _shared(sums: _Sums) -> dict[str, object]:
+def _shared(sums: Sums) -> dict[str, object]:
     return {
         "undefined": sums.why(),
         "n": sums.n,
@@ -178,13 +176,15 @@ def _shared(sums: _Sums) -> dict[str, object]:
     }
 
 
-def _single(sums: _Sums, clusters: npt.NDArray[np.int64] | None) -> Aggregate:
+def single(sums: Sums, clusters: npt.NDArray[np.int64] | None) -> Aggregate:
+    """The aggregate of a scalar measure."""
     total = sums.total.totals()[0]
     ci = sums.intervals(clusters)[0]
     return Aggregate.model_validate({"value": sums.figure(total), "worst": sums.worst(total), "ci": ci, **_shared(sums)})
 
 
-def _curve(sums: _Sums, clusters: npt.NDArray[np.int64] | None) -> Curve:
+def curve(sums: Sums, clusters: npt.NDArray[np.int64] | None) -> Curve:
+    """The aggregate of a measure with a figure at each cutoff."""
     totals = sums.total.totals()
     intervals = zip(sums.headline, sums.intervals(clusters), strict=True)
     return Curve.model_validate(

@@ -77,7 +77,7 @@ class Block:
     def having(self, flag: int) -> Hits:
         """The first positions of sources that carry `flag`."""
         kept = (self.hits.flags & flag > 0) & (self.hits.flags & FIRST > 0)
-        return Hits(*(column[kept] for column in self.hits))
+        return Hits(self.hits.query[kept], self.hits.rank[kept], self.hits.grade[kept], self.hits.flags[kept])
 
     @cached_property
     def expected(self) -> Hits:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tripos.measures.block import Block
-
 Population = Literal["positives", "expected_empty", "scored"]
+"""The rows a measure is taken over."""
 
 
 class Values(NamedTuple):
@@ -43,7 +42,7 @@ class Measure:
     reasons: Mapping[str, str]
     source: str
     version: int
-    function: Callable[[Block], Values]
+    function: Callable[[Any], Values]
 
     @property
     def is_curve(self) -> bool:
@@ -62,34 +61,59 @@ class Measure:
         return self.name.removesuffix("k") + str(k) if self.is_curve else self.name
 
 
-RETRIEVAL: dict[str, Measure] = {}
-"""The retrieval measures by name, in report order."""
-
 NO_RESULTS = "no_results"
 """The one reason that depends on what came back: an incomplete row still counts at its bad end."""
 
 
-def measure(
-    name: str,
-    title: str,
-    *,
-    formula: str,
-    source: str,
-    population: Population = "positives",
-    direction: Literal["higher", "lower"] = "higher",
-    aggregate: Literal["mean", "sum"] = "mean",
-    proportion: bool = False,
-    needs_completeness: bool = False,
-    reasons: Mapping[str, str] | None = None,
-    version: int = 1,
-) -> Callable[[Callable[[Block], Values]], Callable[[Block], Values]]:
-    """Register a retrieval measure; the decorated function turns a block into its values."""
+class Registry(dict[str, Measure]):
+    """The measures of one paper by name, in report order; the decorator adds one."""
 
-    def register(function: Callable[[Block], Values]) -> Callable[[Block], Values]:
-        RETRIEVAL[name] = Measure(
-            name, title, formula, population, direction, aggregate, proportion, needs_completeness, reasons or {}, source,
-            version, function,
-        )  # fmt: skip
-        return function
+    def measure(
+        self,
+        name: str,
+        title: str,
+        *,
+        formula: str,
+        source: str,
+        population: Population = "positives",
+        direction: Literal["higher", "lower"] = "higher",
+        aggregate: Literal["mean", "sum"] = "mean",
+        proportion: bool = False,
+        needs_completeness: bool = False,
+        reasons: Mapping[str, str] | None = None,
+        version: int = 1,
+    ) -> Callable[[Callable[[Any], Values]], Callable[[Any], Values]]:
+        """Register the decorated function, which turns a block of rows into their values.
 
-    return register
+        Args:
+            name: As reports and gates name it; "…@k" is a curve, with a figure at each cutoff.
+            title: As tables label it.
+            formula: The value of one row, in words.
+            source: The paper, standard or tool that defines it.
+            population: The rows it is taken over.
+            direction: Whether higher or lower is better.
+            aggregate: Mean over rows, or the sum of counts.
+            proportion: Whether each row is 0 or 1, so that Wilson's interval applies.
+            needs_completeness: Whether unlisted right answers would change it.
+            reasons: Why a row of the population may have no value, by reason code, in the order of the codes.
+            version: Counts up when the definition changes.
+        """
+
+        def register(function: Callable[[Any], Values]) -> Callable[[Any], Values]:
+            self[name] = Measure(
+                name=name,
+                title=title,
+                formula=formula,
+                population=population,
+                direction=direction,
+                aggregate=aggregate,
+                proportion=proportion,
+                needs_completeness=needs_completeness,
+                reasons=reasons or {},
+                source=source,
+                version=version,
+                function=function,
+            )
+            return function
+
+        return register

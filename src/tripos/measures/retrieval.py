@@ -6,7 +6,10 @@ import numpy as np
 
 from tripos.columns.retrieval import FORBIDDEN, Floats
 from tripos.measures.block import Block
-from tripos.measures.record import NO_RESULTS, RETRIEVAL, Values, measure
+from tripos.measures.record import NO_RESULTS, Registry, Values
+
+RETRIEVAL = Registry()
+"""The retrieval measures by name, in report order."""
 
 _TREC = "trec_eval (NIST)"
 
@@ -15,13 +18,15 @@ def _everywhere(value: Floats) -> Values:
     return Values(value, np.zeros(len(value), dtype=np.int64))
 
 
-@measure("hit@k", "Hit", formula="1 if an expected source is within k", proportion=True, source=f"success_k of {_TREC}")
+@RETRIEVAL.measure(
+    "hit@k", "Hit", formula="1 if an expected source is within k", proportion=True, source=f"success_k of {_TREC}"
+)
 def hit(block: Block) -> Values:
     """Whether some expected source is within k."""
     return _everywhere((block.found > 0).astype(np.float64))
 
 
-@measure(
+@RETRIEVAL.measure(
     "recall@k",
     "Recall",
     formula="expected sources within k / all expected sources",
@@ -33,7 +38,7 @@ def recall(block: Block) -> Values:
     return _everywhere(block.found / block.expected_count[:, None])
 
 
-@measure(
+@RETRIEVAL.measure(
     "precision@k",
     "Precision",
     formula="distinct expected sources within k / k",
@@ -45,7 +50,7 @@ def precision(block: Block) -> Values:
     return _everywhere(block.found / block.cutoffs)
 
 
-@measure(
+@RETRIEVAL.measure(
     "rr@k",
     "Reciprocal rank (its mean is MRR)",
     formula="1 / rank of the first expected source, 0 if beyond k",
@@ -58,7 +63,7 @@ def reciprocal_rank(block: Block) -> Values:
     return _everywhere(block.cumulative(block.expected.query[first], rank, 1.0 / rank))
 
 
-@measure(
+@RETRIEVAL.measure(
     "ap@k",
     "Average precision (its mean is MAP)",
     formula="Σ precision at each expected source within k / all expected sources",
@@ -72,7 +77,7 @@ def average_precision(block: Block) -> Values:
     return _everywhere(summed / block.expected_count[:, None])
 
 
-@measure(
+@RETRIEVAL.measure(
     "ndcg@k",
     "NDCG",
     formula="Σ grade / log2(rank + 1) within k, over the same of the ideal order cut at k",
@@ -84,7 +89,7 @@ def ndcg(block: Block) -> Values:
     return _everywhere(block.ndcg(exponential=False))
 
 
-@measure(
+@RETRIEVAL.measure(
     "ndcg_exp@k",
     "NDCG, exponential gain",
     formula="as ndcg@k with gain 2^grade − 1",
@@ -96,7 +101,7 @@ def ndcg_exponential(block: Block) -> Values:
     return _everywhere(block.ndcg(exponential=True))
 
 
-@measure(
+@RETRIEVAL.measure(
     "group_recall@k",
     "Group recall",
     formula="groups with a source within k / all groups",
@@ -118,7 +123,7 @@ def _evidence(block: Block) -> Values:
     return Values(share, np.where(unresolved, 2, none.astype(np.int64)))
 
 
-@measure(
+@RETRIEVAL.measure(
     "evidence_hit@k",
     "Evidence hit",
     formula="1 if some passage of the finer evidence is whole within k",
@@ -132,7 +137,7 @@ def evidence_hit(block: Block) -> Values:
     return Values((share > 0).astype(np.float64), undefined)
 
 
-@measure(
+@RETRIEVAL.measure(
     "evidence_recall@k",
     "Evidence recall",
     formula="passages of the finer evidence whole within k / all of them",
@@ -144,7 +149,7 @@ def evidence_recall(block: Block) -> Values:
     return _evidence(block)
 
 
-@measure(
+@RETRIEVAL.measure(
     "forbidden@k",
     "Forbidden surfaced",
     formula="1 if a forbidden source is within k",
@@ -161,7 +166,7 @@ def forbidden(block: Block) -> Values:
     return Values(surfaced.astype(np.float64), (~block.flagged("forbidden_sources")).astype(np.int64))
 
 
-@measure(
+@RETRIEVAL.measure(
     "judged@k",
     "Judged",
     formula="results within k whose source is judged / min(k, results)",
@@ -180,7 +185,7 @@ def judged(block: Block) -> Values:
     return Values(value, undefined)
 
 
-@measure(
+@RETRIEVAL.measure(
     "bpref",
     "Bpref",
     formula="mean over expected sources of 1 − min(non-relevant above, R) / min(N, R); unfound ones 0",
@@ -198,7 +203,7 @@ def bpref(block: Block) -> Values:
     return Values(value, (~block.flagged("nonrelevant_sources")).astype(np.int64))
 
 
-@measure(
+@RETRIEVAL.measure(
     "required",
     "Required present",
     formula="1 if every required source is within the row's depth",
@@ -213,7 +218,7 @@ def required(block: Block) -> Values:
     return Values(value, (~block.flagged("required_sources")).astype(np.int64))
 
 
-@measure(
+@RETRIEVAL.measure(
     "expected_empty",
     "Expected empty",
     formula="1 if nothing is left after min_score",
@@ -235,7 +240,7 @@ def _counted(block: Block, column: str, given: str) -> Values:
     return Values(block.column(column).astype(np.float64), undefined)
 
 
-@measure(
+@RETRIEVAL.measure(
     "leaks",
     "Leaks",
     formula="results, at any rank, that the principal may not read",
@@ -250,7 +255,7 @@ def leaks(block: Block) -> Values:
     return _counted(block, "n_leaks", "principal")
 
 
-@measure(
+@RETRIEVAL.measure(
     "filter_violations",
     "Filter violations",
     formula="results, at any rank, that break the row's filters",
@@ -265,7 +270,7 @@ def filter_violations(block: Block) -> Values:
     return _counted(block, "n_violations", "filters")
 
 
-@measure(
+@RETRIEVAL.measure(
     "denied",
     "Denied",
     formula="expected sources absent from a list that ended before limit",
@@ -287,5 +292,3 @@ TIED = ("hit@k", "recall@k", "rr@k", "ndcg@k")
 
 INTEGRATION = ("hit@k", "rr@k", "expected_empty", "required", "leaks", "filter_violations")
 """Measures of an integration report: wiring, and what always gates."""
-
-__all__ = ["INTEGRATION", "RETRIEVAL", "TIED"]

@@ -33,7 +33,7 @@ def checked(returned: object, limit: int, known: Collection[str], searcher: str,
 
 def _hits(returned: object) -> tuple[list[Hit], list[str]]:
     if not isinstance(returned, Sequence) or isinstance(returned, str | bytes):
-        return [], [f"returned a {type(returned).__name__}: return a list of tripos.search.Hit"]
+        return [], [f"returned an object of type {type(returned).__name__}: return a list of tripos.search.Hit"]
     hits = []
     for rank, hit in enumerate(returned, 1):
         if not (isinstance(hit, Hit) and isinstance(hit.fragment_id, str) and _is_number(hit.score)):

@@ -71,7 +71,7 @@ def parameters(policy: SearchConfig) -> dict[str, Any]:
 
 
 def _unknown(given: Mapping[str, Scalar]) -> Iterator[Finding]:
-    for name in given.keys() - PARAMETERS.keys():
+    for name in sorted(given.keys() - PARAMETERS.keys()):
         text = f"unknown parameter{suggest(name, PARAMETERS)}: known are {', '.join(PARAMETERS)}"
         yield Finding("unknown_parameter", text, Place("search.lexical"), quoted(name))
 

@@ -94,5 +94,9 @@ def told(error: BaseException) -> str:
 
 def _kind(value: object) -> str:
     return (
-        "the class " + value.__name__ if isinstance(value, type) else "None" if value is None else f"a {type(value).__name__}"
+        "the class " + value.__name__
+        if isinstance(value, type)
+        else "None"
+        if value is None
+        else f"an object of type {type(value).__name__}"
     )

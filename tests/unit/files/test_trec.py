@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytrec_eval
-from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tripos.cli.importing import export_app, import_app
 from tripos.contracts.retrieval import RetrievalJudgment
@@ -360,7 +361,7 @@ class TestTextsMeetTopics:
     def test_ordinals_are_not_told_otherwise(self, tmp_path: Path, qrels: str, ids: list[str]) -> None:
         with pytest.raises(InputError) as error:
             self.meet(tmp_path, qrels, ids)
-        assert "ordinal" not in str(error.value)
+        assert "--query-ids" not in str(error.value)
 
     def test_by_ordinal_the_nth_text_is_topic_n(self, tmp_path: Path) -> None:
         texts = self.meet(tmp_path, self.QRELS, ["001", "002", "004"], ordinal=True)
@@ -542,7 +543,7 @@ class TestRunFromResults:
         assert texts[3].startswith('is 3 at position 2 of query "q2"')
 
 
-WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0 \t\n\r\v\f"), min_size=1, max_size=6)
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0 \t\n\r\v\f"), min_size=1, max_size=6)
 TOPICS = WORDS.filter(lambda name: name[0] not in "#\ufeff")
 SCORES = st.floats(-1e30, 1e30, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 2**-24, 1 + 2**-52, 1e-310, 0.1])
 
@@ -625,7 +626,7 @@ class TestCommands:
 
     def test_import_run_makes_results_that_the_strict_reader_takes(self, tmp_path: Path) -> None:
         run = write(tmp_path / "r", f"1 Q0 a 1 {1 + 2**-24!r} t\n1 Q0 b 2 1.0 t\n1 Q0 c 3 0.5 t\n")
-        output = str(tmp_path / "r.jsonl.gz")
+        output = str(tmp_path / "r.jsonl.zst")
         result = invoke(import_app, "--run", run, "--output", output, "--depth", "2")
         assert result.exit_code == 0, result.exception
         assert "beyond depth 2 left out: 1" in result.stderr
@@ -638,6 +639,29 @@ class TestCommands:
         result = invoke(import_app, "--run", "-", "--output", "-", "--form", "columnar", stdin=b"1 Q0 a 1 2 t\n")
         assert result.stdout == '{"query_id":"1","fragment_ids":["a"],"scores":[2.0]}\n'
         assert "-: 1 row from 1 result" in result.stderr
+
+    def test_a_pipe_as_output_is_written_to_and_stays_a_pipe(self, tmp_path: Path) -> None:
+        pipe, received = tmp_path / "pipe", list[bytes]()
+        os.mkfifo(pipe)
+        reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+        reader.start()
+        run = write(tmp_path / "r", "1 Q0 a 1 2 t\n")
+        result = invoke(import_app, "--run", run, "--output", str(pipe), "--form", "columnar")
+        assert result.exit_code == 0, result.exception
+        assert pipe.is_fifo()
+        reader.join(timeout=10)
+        assert received == [b'{"query_id":"1","fragment_ids":["a"],"scores":[2.0]}\n']
+
+    def test_export_tells_what_qrels_lose(self, tmp_path: Path) -> None:
+        lines = [
+            judgment(query_id="1", relevance={"a": 1.0, "b": 1.0}, filters={"lang": "en"}).row,
+            judgment(query_id="2", expected_sources=(), should_match=False).row,
+        ]
+        path = write(tmp_path / "j", "\n".join(json.dumps(trec_rows.judgment_line(row)) for row in lines))
+        result = invoke(export_app, "--judgments", path, "--output", "-")
+        assert "no relevance level tells the expected sources from the other graded ones" in result.stderr
+        assert "expected-empty rows have no line: 1" in result.stderr
+        assert "rows with filters, which qrels cannot carry: 1" in result.stderr
 
     def test_export_writes_qrels_and_runs(self, tmp_path: Path) -> None:
         judgments = write(

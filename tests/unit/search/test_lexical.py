@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import pytrec_eval
 from hypothesis import given, settings
@@ -66,9 +67,9 @@ def test_parameters_reach_the_formula() -> None:
     # k1 = 0: the tf part is 1, so that the score is the idf alone: ln 1.6
     hits = ask(lexical(texts(a="rotate rotate token", b="rotate key", c="billing"), k1=0), "rotate")
     assert [hit.score for hit in hits] == [0.4700036, 0.4700036]
-    # b = 0: no length: a: 2 / (2 + 1.5) = .571429 → .268573
+    # b = 0: no length: a: 2 / (2 + 1.5) = .571429 → .2685735
     hits = ask(lexical(texts(a="rotate rotate token", b="rotate key", c="billing"), b=0), "rotate")
-    assert hits[0].score == pytest.approx(0.268573, abs=5e-7)
+    assert hits[0].score == pytest.approx(0.2685735, abs=1e-7)
     # atire: idf ln(3/2) = .405465, tf part 2 · 2.5 / 4.0625 = 1.230769 → .499034
     hits = ask(lexical(texts(a="rotate rotate token", b="rotate key", c="billing"), method="atire"), "rotate")
     assert hits[0].score == pytest.approx(0.499034, abs=5e-7)
@@ -132,7 +133,8 @@ def test_what_comes_is_the_brute_force_ranking_of_what_may_be_seen(
         hits = searcher.search(Query("q", text, groups, filters), limit)
         assert all(corpus.admits(hit.fragment_id, groups, {**policy, **filters}) for hit in hits)
         seen = [pair for pair in brute_force(corpus, text) if corpus.admits(pair[0], groups, {**policy, **filters})]
-        assert [(hit.fragment_id, hit.score) for hit in hits] == [(n, pytest.approx(s, rel=1.1e-6)) for n, s in seen[:limit]]
+        assert names(hits) == [name for name, _ in seen[:limit]]
+        assert [hit.score for hit in hits] == pytest.approx([score for _, score in seen[:limit]], rel=1.1e-6)
 
 
 @given(
@@ -140,8 +142,6 @@ def test_what_comes_is_the_brute_force_ranking_of_what_may_be_seen(
     limit=st.integers(1, 12),
 )
 def test_the_cut_is_made_on_rounded_scores(scores: list[float], limit: int) -> None:
-    import numpy as np
-
     rounded = sorted((-float(f"{score:.7g}"), place) for place, score in enumerate(scores) if score > 0)
     assert best(np.array(scores, dtype=np.float64), limit) == [(place, -score) for score, place in rounded[:limit]]
 
@@ -240,8 +240,8 @@ def test_a_catalogue_cannot_be_searched() -> None:
 @pytest.mark.parametrize(
     ("given_parameters", "said"),
     [
-        ({"k2": 1.0}, 'k2  unknown parameter (did you mean "k1"?): known are k1, b, method, stopwords, stemmer'),
-        ({"stopword": "none"}, 'did you mean "stopwords"'),
+        ({"k2": 1.0}, "search.lexical  k2  unknown parameter: known are k1, b, method, stopwords, stemmer"),
+        ({"stopword": "none"}, 'stopword  unknown parameter (did you mean "stopwords"?): known are'),
         ({"k1": -1}, "k1  is -1, not a number from 0 to 1000"),
         ({"k1": True}, "k1  is true, not a number"),
         ({"k1": None}, "k1  is null, not a number"),
@@ -279,7 +279,10 @@ def cranfield(name: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="the shared data are not here")
-@pytest.mark.parametrize(("parameters", "ndcg", "average_precision"), [({}, 0.3346, 0.2635), ({"stopwords": "english"}, 0.3393, 0.2687)])
+@pytest.mark.parametrize(
+    ("parameters", "ndcg", "average_precision"),
+    [({}, 0.3346, 0.2635), ({"stopwords": "english"}, 0.3393, 0.2687)],  # published figures: near .337 and .26
+)
 def test_cranfield(parameters: dict[str, Scalar], ndcg: float, average_precision: float) -> None:
     qrels: dict[str, dict[str, int]] = {}
     for line in (CRANFIELD / "cranqrel").read_text().splitlines():
@@ -291,4 +294,3 @@ def test_cranfield(parameters: dict[str, Scalar], ndcg: float, average_precision
     assert len(by_topic) == 225
     assert sum(m["ndcg_cut_10"] for m in by_topic.values()) / 225 == pytest.approx(ndcg, abs=1e-3)
     assert sum(m["map"] for m in by_topic.values()) / 225 == pytest.approx(average_precision, abs=1e-3)
-    assert (abs(ndcg - 0.337), abs(average_precision - 0.26)) < (0.01, 0.015)

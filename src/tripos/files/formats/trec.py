@@ -7,7 +7,8 @@ What trec_eval reads is the rule; where its readers disagree or break, the wider
   files hold the document ids "CR#93E-1860" and "msmarco_v2.1_doc_00_880019750#4_1633802806". So a topic id cannot begin
   with "#", a document id can. (trec_eval's qrels reader fails on two comment lines in a row; ours does not.)
 - The iter, Q0 and rank columns are ignored; so is what follows the tag of a run (counted).
-- A negative grade means "in the pool, but not judged": the document is left out, and counted.
+- A negative grade means "in the pool, but not judged": the document is left out, and counted. (Of trec_eval's measures infAP
+  alone tells such a document from one outside the pool.)
 - The order of a run is score descending as 32-bit floats, then docno descending by bytes; neither lines nor ranks matter.
 
 `trec_rows` turns these tables into contract rows and back.
