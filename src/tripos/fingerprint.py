@@ -38,6 +38,7 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "name": "a label, kept in the report itself",
         "scope": "kept in the report itself; certification asks for full",
         "ranked_results": "a path; the content has results_digest",
+        "timings": "a path to clock readings",
         "run": "a path",
         "gates": "thresholds decide the verdict, no figure; kept in the report itself",
     },

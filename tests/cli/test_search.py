@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
@@ -15,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tripos.cli.searching import Progress, search
+from tripos.cli.searching import search
 from tripos.contracts.config import SearchConfig
 from tripos.errors import ConfigError, InputError, TriposError, UsageError
 from tripos.fingerprint import policy_component
@@ -240,40 +239,3 @@ def test_a_corpus_may_be_split_into_files(folder: Path) -> None:
 def test_starting_up_loads_no_search() -> None:
     code = "import sys; import tripos.cli.searching; print({'numpy', 'bm25s', 'pydantic', 'orjson'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
-
-
-# --- progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def told(stream: io.StringIO, seconds: float) -> str:
-    times = iter(range(10_000))
-    progress = Progress(10, stream, lambda: next(times) * seconds)
-    for done in range(1, 11):
-        progress(done)
-    return stream.getvalue()
-
-
-def test_progress_is_silent_where_it_is_fast_and_no_terminal() -> None:
-    assert told(io.StringIO(), 0.1) == ""
-
-
-def test_progress_has_rate_and_time_left() -> None:
-    # due at 2 s: the second query is done at 2 s, one second after the first; then every 10 s, and not at the end
-    assert told(io.StringIO(), 1) == "2 of 10 queries, 1.0/s, 8 s left\n"
-    assert told(io.StringIO(), 6).splitlines() == [
-        "2 of 10 queries, 0.2/s, 48 s left",
-        "4 of 10 queries, 0.2/s, 36 s left",
-        "6 of 10 queries, 0.2/s, 24 s left",
-        "8 of 10 queries, 0.2/s, 12 s left",
-    ]
-
-
-def test_a_terminal_is_left_clean() -> None:
-    text = told(Terminal(), 0.15)
-    assert text.startswith("\r2 of 10 queries, 6.7/s, 1 s left\x1b[K")
-    assert text.endswith("\r\x1b[K")

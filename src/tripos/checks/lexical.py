@@ -116,8 +116,8 @@ class JoinEvidence(NamedTuple):
         """What is wrong, on what grounds, and what to do."""
         return (
             f"expected sources look unrelated to their queries: on average they hold {_share(self.own)} of a query's words, "
-            f"and those of other rows {_share(self.others)} ({self.rows} rows): are the query ids and the judgments' ids from "
-            "different numberings? Compare some by eye; if judgment n is of the n-th query: tripos import trec … --query-ids ordinal"
+            f"and those of other rows {_share(self.others)} ({self.rows} rows): are the ids of queries and of judgments from "
+            "two numberings? Compare some by eye; if judgment n is of the n-th query: tripos import trec … --query-ids ordinal"
         )
 
 
@@ -170,9 +170,9 @@ class ScaleEvidence(NamedTuple):
         grades = sorted(self.affinity)
         table = ", ".join(f"{grade} {_share(share)}" for grade, share in sorted(self.affinity.items()))
         return (
-            f"grades run {grades[0]}..{grades[-1]} and none is 0, and of two grades the lower one is mostly nearer to the query: "
-            f"either nothing was judged non-relevant, or the scale is shifted or reversed (1 = best); share of the query's "
-            f"words by grade: {table}; if {grades[0]} is best: tripos import trec … --grade-map {flipped(grades)}"
+            f"grades run {grades[0]}..{grades[-1]}, none is 0, and lower grades are mostly nearer to their queries (share of "
+            f"the query's words by grade: {table}): either nothing was judged non-relevant, or the scale is shifted or "
+            f"reversed; if {grades[0]} is best: tripos import trec … --grade-map {flipped(grades)}"
         )
 
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tripos.checks.evidence import holders
 from tripos.contracts.base import shown
 from tripos.contracts.corpus import Corpus
 from tripos.contracts.retrieval import CATEGORIES, RetrievalJudgment
-from tripos.errors import Findings, quoted, suggest
+from tripos.errors import MAX_SHOWN, Findings, quoted, suggest
 from tripos.files.retrieval import Located
 
 _PLACEHOLDER = re.compile(r"(REPLACE_(ME|WITH)|TODO|TBD|FIXME|XXX|PLACEHOLDER|CHANGE_?ME)([_\W].*)?|<[^<>]*>", re.IGNORECASE)
 
+_SOURCES = ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources")
+
+_UNSOUGHT = ("nonrelevant_sources", "relevance")
+"""Fields whose sources need not be found, so that an unknown one is a warning."""
+
 
 def check_judgments(rows: Sequence[Located], findings: Findings) -> None:
-    """Rules that need no corpus: placeholders, contradictory twins, repeated names, categories that look misspelt."""
+    """Rules that need no corpus: placeholders, contradictory twins, missing texts, repeated names, misspelt categories."""
     for located in rows:
+        _text(located, findings)
         _placeholders(located, findings)
         _repeats(located, findings)
         _category(located, findings)
@@ -43,10 +49,19 @@ def check_against_corpus(rows: Sequence[Located], corpus: Corpus, findings: Find
     _acl_default(rows, corpus, findings)
 
 
+def _text(located: Located, findings: Findings) -> None:
+    row = located.row
+    if row.query is None and row.category != "imported":
+        findings.warn("no_query", located.place, "query", "null, which only imported rows may have: give the text as asked")
+    elif row.query is not None and not row.query.strip():
+        findings.warn("no_query", located.place, "query", "empty: give the text as asked")
+
+
 def _placeholders(located: Located, findings: Findings) -> None:
     row = located.row
     fields: list[tuple[str, Iterable[str]]] = [("query_id", [row.query_id]), ("query", [row.query or ""])]
-    fields += [(name, getattr(row, name)) for name in ("expected_sources", "required_sources", "forbidden_sources")]
+    fields += [(name, dict.fromkeys(getattr(row, name))) for name in (*_SOURCES, "expected_fragments")]
+    fields += [("expected_evidence", [e.source_id for e in row.expected_evidence])]
     for field, values in fields:
         for value in values:
             if _PLACEHOLDER.fullmatch(value.strip()):
@@ -54,7 +69,7 @@ def _placeholders(located: Located, findings: Findings) -> None:
 
 
 def _repeats(located: Located, findings: Findings) -> None:
-    for field in ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources"):
+    for field in _SOURCES:
         values = getattr(located.row, field)
         if len(set(values)) < len(values):
             findings.warn("repeated_name", located.place, field, "names a source more than once; it counts once")
@@ -92,17 +107,27 @@ def _expectation(row: RetrievalJudgment) -> tuple[Any, ...]:
 
 def _sources(located: Located, corpus: Corpus, findings: Findings, lenient: bool) -> None:
     row = located.row
-    for field in ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources"):
-        for name in dict.fromkeys(getattr(row, field)):
+    merely_graded = [name for name in row.grades if name not in row.expected_sources and name not in row.nonrelevant_sources]
+    for field, names in [*((field, getattr(row, field)) for field in _SOURCES), ("relevance", merely_graded)]:
+        for name in dict.fromkeys(names):
             if name in corpus.fragments:
                 continue
-            text = f'"{quoted(name)}" is in no fragment{suggest(name, corpus.fragments)}'
-            if field == "nonrelevant_sources":
-                findings.warn("unknown_source", located.place, field, text)
-            elif lenient:
+            if lenient and field not in _UNSOUGHT:
                 findings.lenient("unknown_sources")
-            else:
-                findings.error("unknown_source", located.place, field, text)
+                continue
+            note = findings.warn if field in _UNSOUGHT else findings.error
+            note("unknown_source", located.place, field, f'"{quoted(name)}" {_absent(name, corpus, findings)}')
+
+
+def _absent(name: str, corpus: Corpus, findings: Findings) -> str:
+    if source := corpus.sources.get(name):
+        return f'is a fragment of "{quoted(source)}": name the source here, and the fragment in expected_fragments'
+    return f"is in no fragment{_near(name, corpus.fragments, findings)}"
+
+
+def _near(name: str, names: Collection[str], findings: Findings) -> str:
+    """The did-you-mean clause, for the first findings alone: over thousands it would take minutes."""
+    return suggest(name, names) if findings.n_errors + findings.n_warnings < 5 * MAX_SHOWN else ""
 
 
 def _fragments(located: Located, corpus: Corpus, findings: Findings, lenient: bool) -> None:
@@ -112,7 +137,7 @@ def _fragments(located: Located, corpus: Corpus, findings: Findings, lenient: bo
         if lenient:
             findings.lenient("unknown_sources")
         else:
-            text = f'"{quoted(name)}" is in no fragment{suggest(name, corpus.sources)}'
+            text = f'"{quoted(name)}" is in no fragment{_near(name, corpus.sources, findings)}'
             findings.error("unknown_fragment", located.place, "expected_fragments", text)
 
 
@@ -120,7 +145,7 @@ def _quotes(located: Located, corpus: Corpus, findings: Findings) -> None:
     for number, evidence in enumerate(located.row.expected_evidence):
         field = f"expected_evidence[{number}]"
         if evidence.source_id not in corpus.fragments:
-            text = f'"{quoted(evidence.source_id)}" is in no fragment{suggest(evidence.source_id, corpus.fragments)}'
+            text = f'"{quoted(evidence.source_id)}" {_absent(evidence.source_id, corpus, findings)}'
             findings.error("unknown_source", located.place, f"{field}.source_id", text)
         elif corpus.texts and not holders(evidence.source_id, evidence.quote, corpus):
             text = f'{shown(evidence.quote)} is nowhere in "{quoted(evidence.source_id)}": copy the passage as it stands there'
@@ -136,7 +161,7 @@ def _admitted(located: Located, corpus: Corpus, findings: Findings) -> None:
     for name in dict.fromkeys(row.expected_sources):
         own = corpus.fragments.get(name, [])
         if own and not any(corpus.admits(fragment, groups, row.filters) for fragment in own):
-            text = f'"{quoted(name)}" has no fragment that this row\'s own principal and filters admit: the row measures the filter'
+            text = f'"{quoted(name)}" has no fragment that this row\'s own principal and filters admit: it measures the filter'
             findings.error("not_admitted", located.place, "expected_sources", text)
 
 

@@ -58,7 +58,7 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.PASSED
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the one place where a fault of ours becomes exit code 70
         code = _other(error)
     sys.exit(int(code or 0))
 

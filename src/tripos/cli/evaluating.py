@@ -72,6 +72,7 @@ def eval_retrieval(
     ] = None,
     judgments: Annotated[str | None, typer.Option(help="Reviewed retrieval judgments.")] = None,
     ranked_results: Annotated[str | None, typer.Option(help="Ranked results of the system under test.")] = None,
+    timings: Annotated[str | None, typer.Option(help="Latencies by query, as tripos search writes them.")] = None,
     retrieval_mode: Annotated[str | None, typer.Option(help="lexical, dense, hybrid, or your own name.")] = None,
     limit: Annotated[int | None, typer.Option(help="Results considered for each query. [default: 50]")] = None,
     top_k: Annotated[int | None, typer.Option(help="Results handed on to the generator. [default: limit]")] = None,
@@ -127,6 +128,7 @@ def eval_retrieval(
         "judgments.version": judgments_version,
         "judgments.completeness": completeness and completeness.value,
         "ranked_results": ranked_results,
+        "timings": timings,
         "search.mode": retrieval_mode,
         "search.min_score": min_score,
         "depth.limit": limit,
@@ -153,10 +155,10 @@ def eval_retrieval(
     folder = _folder(output, settings.config.run)
     from tripos.cli.progress import Progress
 
-    with Progress("queries", quiet=quiet) as progress:
-        outcome = evaluate(
-            settings.config, options, cutoffs=_numbers(cutoffs), paths=_relative(settings.config, folder), progress=progress
-        )
+    progress = Progress("queries", quiet=quiet)
+    paths = _relative(settings.config, folder)
+    outcome = evaluate(settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress)
+    progress.clear()
     for finding in outcome.findings.warnings[:20]:
         print(f"warning: {finding}", file=sys.stderr)
     written = _write(outcome, folder, per_query)
@@ -193,7 +195,7 @@ def _relative(config: Any, folder: Path | None) -> dict[str, str]:
     """Input paths as seen from the report's folder."""
     from tripos.files.retrieval import split_name
 
-    paths = [split_name(f)[1] for f in config.fragments] + [config.judgments.retrieval, config.ranked_results]
+    paths = [split_name(f)[1] for f in config.fragments] + [config.judgments.retrieval, config.ranked_results, config.timings]
     if folder is None:
         return {}
     return {path: path if path == "-" else Path(os.path.relpath(path, folder)).as_posix() for path in paths if path}

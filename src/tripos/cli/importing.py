@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from tripos.contracts.corpus import Corpus
-from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, OutputError, UsageError, quoted
+from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, UsageError, quoted
 from tripos.files.formats import trec, trec_rows
 from tripos.files.jsonl import dump_line, write_lines
 from tripos.files.retrieval import load_corpus, load_judgments, read_ranked
@@ -174,7 +172,7 @@ def _import_qrels(
         _say(f"no document of grade {level} or above: {_listed(found.empty)}")
     if not found.rows:
         raise NothingToEvaluate(f"{path}: no topic has a document of grade {level} or above")
-    with _sink(output) as stream:
+    with whole(output) as stream:
         n = write_lines(stream, map(trec_rows.judgment_line, found.rows))
     fate = "kept as expected empty" if keep_empty else "left out (--keep-empty keeps them)"
     counts = {
@@ -199,7 +197,7 @@ def _import_run(path: str, output: str, depth: int | None, form: Form) -> None:
     findings.raise_errors()
     n_read = sum(map(len, run.topics.values()))
     n_kept = sum(min(len(docs), depth or len(docs)) for docs in run.topics.values())
-    with _sink(output) as stream:
+    with whole(output) as stream:
         n_rounded = 0
         for row, rounded in trec_rows.results_from(run, depth=depth, form=form.value):
             n_rounded += rounded
@@ -218,7 +216,7 @@ def _export_qrels(paths: Sequence[str], output: str) -> None:
     findings.raise_errors()
     if not table.topics:
         raise NothingToEvaluate(f"{', '.join(paths)}: no reviewed row expects a source, so qrels would be empty")
-    with _sink(output) as stream:
+    with whole(output) as stream:
         n = trec.write_qrels(stream, table.topics)
     counts = {
         "expected-empty rows have no line": table.n_negative,
@@ -247,7 +245,7 @@ def _export_run(path: str, output: str, tag: str, unit: Unit | None, fragments: 
     findings.raise_errors()
     if not table.topics:
         raise NothingToEvaluate(f"{path}: no query has a result, so the run would be empty")
-    with _sink(output) as stream:
+    with whole(output) as stream:
         n = trec.write_run(stream, table.topics, tag)
     said = f"scores are n, n-1, … 1, because {table.synthetic}" if table.synthetic else "scores as given"
     counts = {"queries without results have no line": table.n_empty, "queries with an error have no line": table.n_failed}
@@ -262,30 +260,6 @@ def _refuse(other: str, given: dict[str, object]) -> None:
     """Raise UsageError for the options that serve only the other kind of file."""
     if names := [name for name, value in given.items() if value is not None]:
         raise UsageError(f"{', '.join(names)}: only for {other}")
-
-
-@contextlib.contextmanager
-def _sink(path: str) -> Iterator[IO[bytes]]:
-    """The output: standard output for "-", a pipe or device as it is, else a file that is complete or not there."""
-    if path == STDOUT:
-        sys.stdout.flush()
-        yield cast("IO[bytes]", sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    elif _is_special(path):
-        try:
-            with open(path, "wb") as stream:
-                yield stream
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
-    else:
-        with whole(path) as stream:
-            yield stream
-
-
-def _is_special(path: str) -> bool:
-    """Whether the path is a pipe, a device or a name for an open file: `whole` would put a plain file in its place."""
-    target = Path(path)
-    return path.startswith(("/dev/", "/proc/")) or (target.exists() and not target.is_file() and not target.is_dir())
 
 
 def _listed(names: Sequence[str]) -> str:

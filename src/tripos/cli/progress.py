@@ -1,38 +1,55 @@
-"""How far long work has come, on stderr: one line, rewritten, with a rate and the time left."""
+"""How far long work has come, on stderr: a rate and the time left."""
 
 from __future__ import annotations
 
 import sys
 import time
-
-_QUIET_S = 2.0
-_EVERY_S = 0.5
+from collections.abc import Callable
+from typing import IO
 
 
 class Progress:
-    """Tells nothing for the first two seconds, nor where stderr is no terminal, nor when asked to be quiet."""
+    """Redrawn in place on a terminal; elsewhere a line after 2 s and then every 10 s; nothing when quiet."""
 
-    def __init__(self, what: str, *, quiet: bool = False) -> None:
-        self._what = what
-        self._silent = quiet or not sys.stderr.isatty()
-        self._started = self._told = time.monotonic()
-        self._shown = False
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def __init__(
+        self,
+        what: str,
+        *,
+        quiet: bool = False,
+        stream: IO[str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._what, self._quiet, self._clock = what, quiet, clock
+        self._stream = stream or sys.stderr
+        self._is_terminal = self._stream.isatty()
+        self._due = clock() + (0.2 if self._is_terminal else 2)
+        self._first: tuple[float, int] | None = None  # what was set up before it belongs in no rate
+        self._is_drawn = False
 
     def __call__(self, done: int, total: int) -> None:
         """Tell that `done` of `total` are through."""
-        now = time.monotonic()
-        if self._silent or now - self._started < _QUIET_S or now - self._told < _EVERY_S:
+        if self._quiet:
             return
-        rate = done / (now - self._started)
-        left = f", {max(total - done, 0) / rate:.0f} s left" if rate and total else ""
-        sys.stderr.write(f"\r\x1b[K{self._what}: {done:,} of {total:,}, {rate:,.0f} a second{left}")
-        sys.stderr.flush()
-        self._told, self._shown = now, True
+        now = self._clock()
+        start, before = self._first = self._first or (now, done)
+        if done >= total:
+            self.clear()
+        elif now >= self._due and now > start:
+            self._due = now + (0.1 if self._is_terminal else 10)
+            self._is_drawn = self._is_terminal
+            line = self._line(done, total, (done - before) / (now - start))
+            self._tell(f"\r{line}\x1b[K" if self._is_terminal else f"{line}\n")
+
+    def clear(self) -> None:
+        """Take the line off the terminal."""
+        if self._is_drawn:
+            self._tell("\r\x1b[K")
+            self._is_drawn = False
+
+    def _line(self, done: int, total: int, rate: float) -> str:
+        left = f", {(total - done) / rate:,.0f} s left" if rate else ""
+        return f"{done:,} of {total:,} {self._what}, {rate:,.1f}/s{left}"
+
+    def _tell(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

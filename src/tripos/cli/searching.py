@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tripos.cli.progress import Progress
 from tripos.errors import ExitCode, Findings, UsageError, quoted
 
 if TYPE_CHECKING:
@@ -89,9 +89,18 @@ def search(
 
     findings = Findings()
     batch = read(inputs, findings)
-    progress = _silent if quiet else Progress(len(batch.queries), sys.stderr)
+    shown, total = Progress("queries", quiet=quiet), len(batch.queries)
     name = searcher or "lexical"
-    outcome = run(batch, factory, policy, target, limit=settings.depth.limit, latency=clock, name=name, progress=progress)
+    outcome = run(
+        batch,
+        factory,
+        policy,
+        target,
+        limit=settings.depth.limit,
+        latency=clock,
+        name=name,
+        progress=lambda done: shown(done, total),
+    )
     if not quiet:
         _warn(findings)
         _summarise(outcome, batch, target, time.monotonic() - start)
@@ -170,36 +179,3 @@ def _counted(n: int, one: str, many: str) -> str:
 
 def _silent(_done: int) -> None:
     pass
-
-
-class Progress:
-    """A line of progress with rate and time left: redrawn on a terminal, else one line after 2 s and then every 10 s."""
-
-    def __init__(self, total: int, stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._total = total
-        self._stream = stream
-        self._clock = clock
-        self._is_terminal = stream.isatty()
-        self._due = clock() + (0.2 if self._is_terminal else 2)
-        self._first: tuple[float, int] | None = None  # the index is built before it, which no rate should count
-        self._is_drawn = False
-
-    def __call__(self, done: int) -> None:
-        """Tell how many are done."""
-        now = self._clock()
-        start, before = self._first = self._first or (now, done)
-        if done == self._total:
-            self._tell("\r\x1b[K" if self._is_drawn else "")
-        elif now >= self._due and now > start:
-            self._due = now + (0.1 if self._is_terminal else 10)
-            self._is_drawn = self._is_terminal
-            line = self._line(done, (done - before) / (now - start))
-            self._tell(f"\r{line}\x1b[K" if self._is_terminal else f"{line}\n")
-
-    def _line(self, done: int, rate: float) -> str:
-        return f"{done:,} of {self._total:,} queries, {rate:,.1f}/s, {(self._total - done) / rate:,.0f} s left"
-
-    def _tell(self, text: str) -> None:
-        if text:
-            self._stream.write(text)
-            self._stream.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ def settle(path: str | None, flags: dict[str, Any], gates: dict[str, dict[str, f
         settings["gates"] = {**settings.get("gates", {}), **gates}
     if settings.get("run") and not settings.get("ranked_results"):
         settings["ranked_results"] = str(Path(settings["run"]) / "ranked-results.jsonl")
+    if settings.get("run") and not settings.get("timings") and (beside := Path(settings["run"]) / "timings.jsonl").is_file():
+        settings["timings"] = str(beside)
     try:
         config = build_config(settings, _COMMAND_LINE)
     except ConfigError as error:
@@ -49,7 +52,7 @@ def gate_flags(under: Sequence[str] | None, over: Sequence[str] | None) -> dict[
                 value = float(number)
             except ValueError:
                 value = float("nan")
-            if not separator or value != value or abs(value) == float("inf"):
+            if not separator or not math.isfinite(value):
                 raise UsageError(f'gate "{text}": MEASURE=NUMBER is expected, e.g. hit@10=0.9')
             if name in gates:
                 raise UsageError(f'gate "{name}" is given twice')

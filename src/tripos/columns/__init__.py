@@ -1,0 +1,1 @@
+"""Rows, aligned into numpy arrays sorted by query id."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tripos.columns.retrieval import RowStory
-from tripos.contracts.retrieval import MissReason, RetrievalJudgment
+from collections.abc import Iterator
+
+from tripos.columns.retrieval import FAILED, RetrievalColumns, RowStory
+from tripos.contracts.retrieval import MissReason, RetrievalJudgment, RetrievalMiss
 
 
 def miss_reasons(row: RetrievalJudgment, story: RowStory, depth: int, n_results: int) -> list[MissReason]:
@@ -33,3 +35,29 @@ def _lacks_some(row: RetrievalJudgment, story: RowStory) -> bool:
     grouped = {source for group in row.expected_groups for source in group}
     wanted = [*row.expected_groups, *((s,) for s in row.expected_sources if s not in grouped)]
     return any(all(story.found.get(source) is None for source in group) for group in wanted)
+
+
+def misses(columns: RetrievalColumns, run_id: str, configuration: str) -> Iterator[RetrievalMiss]:
+    """Every scored row with at least one reason, by query id."""
+    for i, row in enumerate(columns.rows):
+        if not columns.reasons[i]:
+            continue
+        story = columns.stories[i]
+        yield RetrievalMiss(
+            query_id=row.query_id,
+            query=row.query,
+            category=row.category,
+            split=row.split,
+            reasons=tuple(columns.reasons[i]),
+            depth=int(columns.depth[i]),
+            expected_sources=row.expected_sources,
+            found=story.found,
+            required_absent=tuple(story.required_absent),
+            forbidden=tuple(story.forbidden),
+            leaked=tuple(story.leaked),
+            violating=tuple(story.violating),
+            error=story.error if columns.state[i] == FAILED else None,
+            results=tuple(story.results),
+            run_id=run_id,
+            configuration_fingerprint=configuration,
+        )

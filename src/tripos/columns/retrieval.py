@@ -6,6 +6,7 @@ stands. Memory grows with queries and their judgments, not with results.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -105,6 +106,12 @@ class RetrievalColumns:
     def positive(self) -> Bools:
         """Rows that should find something."""
         return np.array([r.should_match for r in self.rows], dtype=bool)
+
+    def take_timings(self, latency_ms: Mapping[str, float]) -> None:
+        """Take latencies of rows whose results give none."""
+        for i, row in enumerate(self.rows):
+            if np.isnan(self.latency_ms[i]) and row.query_id in latency_ms:
+                self.latency_ms[i] = latency_ms[row.query_id]
 
     def flagged(self, name: str) -> Bools:
         """Rows in which the judgment's field `name` is given and not empty; for principal: given at all."""

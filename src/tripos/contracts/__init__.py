@@ -1,0 +1,1 @@
+"""What each file means: frozen, strict models; no I/O, no numpy, no clock."""

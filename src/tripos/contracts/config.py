@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -88,6 +89,7 @@ class Config(Contract):
     acl_default: Literal["public", "deny"] | None = Field(None, description="Who reads a fragment without acl.")
     judgments: JudgmentsConfig = JudgmentsConfig()
     ranked_results: str | None = Field(None, description="Path of the ranked results; default: RUN/ranked-results.jsonl.")
+    timings: str | None = Field(None, description="Path of latencies by query; default: RUN/timings.jsonl where it exists.")
     run: str | None = Field(None, description="Folder of the full run; reports go to its retrieval/, generation/, corpus/.")
     search: SearchConfig = SearchConfig()
     depth: DepthConfig = DepthConfig()
@@ -108,7 +110,7 @@ class Options(Contract):
 
 def merged(file: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
     """The file's settings with flags laid over them; `flags` has dotted keys, None means "not given"."""
-    result: dict[str, Any] = {k: dict(v) if isinstance(v, dict) else v for k, v in file.items()}
+    result: dict[str, Any] = copy.deepcopy(file)
     for dotted, value in flags.items():
         if value is None or value == []:
             continue

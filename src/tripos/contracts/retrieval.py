@@ -120,11 +120,11 @@ class RetrievalJudgment(Contract):
             problems.append(RowProblem("relevance", "relevance", f"grades no {_names(lacking)}: cover every expected source"))
         if self.relevance and not self.should_match:
             problems.append(RowProblem("contradiction", "relevance", "given, but should_match is false: drop one of the two"))
-        for field in ("nonrelevant_sources", "forbidden_sources"):
-            if both := sorted(expected & set(getattr(self, field))):
-                problems.append(
-                    RowProblem("contradiction", field, f"{_names(both)} is also in expected_sources: keep it in one")
-                )
+        problems += [
+            RowProblem("contradiction", field, f"{_names(both)} is also in expected_sources: keep it in one")
+            for field in ("nonrelevant_sources", "forbidden_sources")
+            if (both := sorted(expected & set(getattr(self, field))))
+        ]
         if both := sorted(set(self.required_sources) & set(self.forbidden_sources)):
             text = f"{_names(both)} is also in required_sources: keep it in one"
             problems.append(RowProblem("contradiction", "forbidden_sources", text))
@@ -214,6 +214,13 @@ class FlatResult(Contract):
     fragment_id: Id
     rank: PositiveInt
     score: float | None = None
+
+
+class Timing(Contract):
+    """How long the search took for one query: a clock reading, which no digest covers."""
+
+    query_id: Id
+    latency_ms: NonNegative
 
 
 class RankedHit(Contract):

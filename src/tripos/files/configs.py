@@ -13,7 +13,7 @@ from tripos.errors import ConfigError, Finding, Place
 from tripos.files.jsonl import explained
 from tripos.files.streams import read_text
 
-_PATHS = ("ranked_results", "run")
+_PATHS = ("ranked_results", "timings", "run")
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def read_config(path: str) -> dict[str, Any]:
     try:
         Config.model_validate(value)
     except ValidationError as error:
-        raise ConfigError(_findings(error, value, path, lines)) from None
+        raise ConfigError(_findings(error, path, lines)) from None
     return _from_here(value, Path(path).parent)
 
 
@@ -38,12 +38,12 @@ def build_config(settings: dict[str, Any], where: str) -> Config:
     try:
         return Config.model_validate(settings)
     except ValidationError as error:
-        raise ConfigError(_findings(error, settings, where, {})) from None
+        raise ConfigError(_findings(error, where, {})) from None
 
 
-def _findings(error: ValidationError, value: Any, path: str, lines: dict[str, int]) -> list[Finding]:
+def _findings(error: ValidationError, path: str, lines: dict[str, int]) -> list[Finding]:
     found = []
-    for kind, field, message in explained(error, value, Config):
+    for kind, field, message in explained(error, Config):
         line = next((lines[f] for f in _ancestors(field) if f in lines), 0)
         found.append(Finding(kind, message, Place(path, line), field))
     return sorted(found, key=lambda f: f.place)

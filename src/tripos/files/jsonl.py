@@ -96,12 +96,12 @@ def read_rows(
         if isinstance(chosen, str):
             findings.error("unknown_form", place, "", chosen)
             continue
-        if value.keys() - chosen.model_fields.keys() and (lenient or allow_extra):
-            value = _relax(value, chosen, findings, lenient)
+        extra = value.keys() - chosen.model_fields.keys()
+        content = _relax(value, chosen, findings, lenient) if extra and (lenient or allow_extra) else value
         try:
-            yield place, chosen.model_validate(value)
+            yield place, chosen.model_validate(content)
         except ValidationError as error:
-            for kind, field, message in explained(error, value, chosen):
+            for kind, field, message in explained(error, chosen):
                 findings.error(kind, place, field, message)
 
 
@@ -117,7 +117,7 @@ def _relax(value: dict[str, Any], model: type[Contract], findings: Findings, len
     return kept
 
 
-def explained(error: ValidationError, value: Any, model: type[Contract]) -> Iterator[tuple[str, str, str]]:
+def explained(error: ValidationError, model: type[Contract]) -> Iterator[tuple[str, str, str]]:
     """Each fault of a row as (kind, field path, what to do about it)."""
     for detail in error.errors(include_url=False):
         cause = detail.get("ctx", {}).get("error")
@@ -126,7 +126,7 @@ def explained(error: ValidationError, value: Any, model: type[Contract]) -> Iter
             prefix = f"{field}." if field else ""
             yield from ((p.kind, prefix + p.field, p.message) for p in cause.problems)
         else:
-            yield detail["type"], field, _message(detail, value, model)
+            yield detail["type"], field, _message(detail, model)
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -143,7 +143,7 @@ _EXPECTED = {
 }  # fmt: skip
 
 
-def _message(detail: ErrorDetails, value: Any, model: type[Contract]) -> str:
+def _message(detail: ErrorDetails, model: type[Contract]) -> str:  # noqa: C901, PLR0911 - a table of answers, one a kind
     kind, got, context = detail["type"], detail["input"], detail.get("ctx", {})
     match kind:
         case "missing":
@@ -216,10 +216,8 @@ def dump_line(row: Any) -> bytes:
 
 def write_rows(path: str | Path, rows: Iterable[Any]) -> int:
     """Write rows as JSONL, whole or not at all; returns how many."""
-    n = 0
     with whole(path) as stream:
-        n = write_lines(stream, rows)
-    return n
+        return write_lines(stream, rows)
 
 
 def write_lines(stream: IO[bytes], rows: Iterable[Any]) -> int:

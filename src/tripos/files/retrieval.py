@@ -9,8 +9,8 @@ from typing import Any
 from tripos.contracts.base import Contract
 from tripos.contracts.corpus import AclDefault, Corpus
 from tripos.contracts.fragments import Fragment
-from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, RetrievalJudgment
-from tripos.errors import Findings, Place
+from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, RetrievalJudgment, Timing
+from tripos.errors import Findings, Place, quoted
 from tripos.files.jsonl import read_rows
 from tripos.fingerprint import CorpusDigest
 
@@ -57,19 +57,22 @@ def read_fragments(
     seen: dict[str, Place] = {}
     for argument in arguments:
         collection, path = split_name(argument)
-        for place, row in read_rows(path, Fragment, findings, lenient=lenient, allow_extra=allow_extra):
+        for place, given in read_rows(path, Fragment, findings, lenient=lenient, allow_extra=allow_extra):
+            row = given if collection is None else _in_collection(given, collection, place, findings)
             if first := seen.get(row.fragment_id):
-                findings.error("duplicate_id", place, "fragment_id", f'"{row.fragment_id}" was used at {first}')
+                findings.error("duplicate_id", place, "fragment_id", f'"{quoted(row.fragment_id)}" was used at {first}')
                 continue
             seen[row.fragment_id] = place
             if row.text is not None and not row.text.strip():
                 findings.warn("empty_text", place, "text", "empty: no search can find this fragment")
-            if collection is not None:
-                if row.collection not in (None, collection):
-                    text = f'is "{row.collection}", but --fragments names this file "{collection}"'
-                    findings.error("collection", place, "collection", text)
-                row = row.model_copy(update={"collection": collection})
             yield place, row
+
+
+def _in_collection(row: Fragment, collection: str, place: Place, findings: Findings) -> Fragment:
+    if row.collection not in (None, collection):
+        text = f'is "{row.collection}", but --fragments names this file "{collection}"'
+        findings.error("collection", place, "collection", text)
+    return row.model_copy(update={"collection": collection})
 
 
 def load_corpus(
@@ -100,7 +103,7 @@ def load_judgments(
     for path in paths:
         for place, row in read_rows(path, RetrievalJudgment, findings, lenient=lenient, allow_extra=allow_extra):
             if first := seen.get(row.query_id):
-                findings.error("duplicate_id", place, "query_id", f'"{row.query_id}" was used at {first}')
+                findings.error("duplicate_id", place, "query_id", f'"{quoted(row.query_id)}" was used at {first}')
                 continue
             seen[row.query_id] = place
             rows.append(Located(place, row))
@@ -131,7 +134,7 @@ def read_ranked(path: str, findings: Findings, *, lenient: bool = False, allow_e
             continue
         assert isinstance(row, NestedResults | ColumnarResults)
         if first := seen.get(row.query_id):
-            findings.error("duplicate_id", place, "query_id", f'"{row.query_id}" was used at {first}')
+            findings.error("duplicate_id", place, "query_id", f'"{quoted(row.query_id)}" was used at {first}')
             continue
         seen[row.query_id] = place
         yield _nested(place, row, findings) if isinstance(row, NestedResults) else _columnar(place, row)
@@ -186,3 +189,8 @@ def _all_or_none(scores: list[float | None], place: Place, findings: Findings) -
         findings.error("scores", place, "score", f"given for {len(given)} of {len(scores)} results: give all or none")
         return None
     return given or None
+
+
+def load_timings(path: str, findings: Findings) -> dict[str, float]:
+    """Latency in milliseconds by query id; queries of other runs may be among them."""
+    return {row.query_id: row.latency_ms for _, row in read_rows(path, Timing, findings)}

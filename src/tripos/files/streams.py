@@ -15,9 +15,10 @@ from typing import IO, Any, BinaryIO, cast
 
 from tripos.errors import InputError, OutputError, UsageError, quoted, suggest
 
-STDIN = "-"
+STDIN = STDOUT = "-"
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
+_DEVICES = ("/dev/", "/proc/")
 
 
 def open_bytes(path: str) -> BinaryIO:
@@ -38,10 +39,22 @@ def open_bytes(path: str) -> BinaryIO:
     except ValueError:
         raise InputError.at(quoted(path), "is no file name") from None
     if path.endswith(".gz"):
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+        return cast("BinaryIO", io.BufferedReader(cast("Any", _GzipStream(raw)), _CHUNK))
     if path.endswith(".zst"):
         return cast("BinaryIO", io.BufferedReader(cast("Any", _ZstdStream(raw)), _CHUNK))
     return raw
+
+
+class _GzipStream(gzip.GzipFile):
+    """gzip that closes the file beneath it."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        super().__init__(fileobj=raw, mode="rb")
+        self._beneath = raw
+
+    def close(self) -> None:
+        super().close()
+        self._beneath.close()
 
 
 class _ZstdStream(io.RawIOBase):
@@ -136,34 +149,53 @@ def _near(path: str) -> str:
 def whole(path: str | Path) -> Iterator[IO[bytes]]:
     """Write a file that appears complete or not at all: temporary file beside it, fsync, rename.
 
-    An existing file stays untouched until the new one is complete; on any failure the temporary file is removed.
-    A path ending in `.gz` or `.zst` is compressed, with no time stamp inside. Raises OutputError where it cannot be written.
+    An existing file stays untouched until the new one is complete; on any failure the temporary file is removed. A link is
+    followed; "-" is standard output, and devices and pipes are written to as they are. A path ending in `.gz` or `.zst` is
+    compressed, with no time stamp inside. Raises OutputError where it cannot be written.
     """
-    target = Path(path)
+    if str(path) == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(path))
+    special = str(path).startswith(_DEVICES) or (target.exists() and not target.is_file())
+    opened = _in_place(Path(path)) if special else _beside(target)
+    with _told_as_output(target), opened as raw, _packed(raw, target.suffix) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _told_as_output(target: Path) -> Iterator[None]:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_dir():
-            raise OutputError(f"{target}: is a directory: name a file")
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror}") from None
-    done = False
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            with _packed(raw, target.suffix) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-        done = True
-        _sync_folder(target.parent)
+        yield
     except OSError as error:
         raise OutputError(f"{target}: cannot be written: {error.strerror or error}; nothing was changed") from None
-    finally:
-        if not done:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def _in_place(target: Path) -> Iterator[IO[bytes]]:
+    if target.is_dir():
+        raise OutputError(f"{target}: is a directory: name a file")
+    with target.open("wb") as raw:
+        yield raw
+
+
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[IO[bytes]]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
 
 
 @contextlib.contextmanager

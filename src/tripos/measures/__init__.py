@@ -1,0 +1,1 @@
+"""Pure functions over columns, one record a measure, and the statistics on them."""

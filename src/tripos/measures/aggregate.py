@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from tripos.columns.groups import Group
 from tripos.columns.retrieval import OK, RetrievalColumns
 from tripos.contracts.reports import Aggregate, Curve, Interval
 from tripos.fingerprint import round12
@@ -21,20 +22,6 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 EMPTY = "no_rows"
 INCOMPLETE = "all_incomplete"
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A set of rows to aggregate over: all of them, or one slice."""
-
-    by: str
-    value: str | bool | int
-    rows: npt.NDArray[np.int64]
-
-    def within(self, block: Block) -> npt.NDArray[np.int64]:
-        """Its rows in the block, numbered from the block's start."""
-        low, high = np.searchsorted(self.rows, [block.start, block.stop])
-        return self.rows[low:high] - block.start
 
 
 @dataclass(slots=True)
@@ -144,7 +131,7 @@ def _add(measure: Measure, values: Values, block: Block, groups: Sequence[Group]
     matrix = values.value if measure.is_curve else values.value[:, None]
     at_case = np.take_along_axis(matrix, block.column("depth")[:, None] - 1, axis=1) if measure.is_curve else None
     for group, table in zip(groups, tables, strict=True):
-        rows = group.within(block)
+        rows = group.within(block.start, block.stop)
         rows = rows[members[rows]]
         table[measure.name].add(matrix[rows], values.undefined[rows], complete[rows], rows + block.start)
         if at_case is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from tripos.contracts.config import GateConfig
 from tripos.contracts.reports import Aggregate, Curve, Gate, LeakExam, Slice, Verdict
@@ -62,29 +63,27 @@ def asked_gate(name: str, config: GateConfig, figures: Figures, label: str | Non
     else:
         passed = value >= threshold if bound == "min" else value <= threshold
         status, why = ("passed" if passed else "failed"), f"worst {value:g}"
-    return _gate(name, bound, threshold, value, status, why, asked=True, slice=label)
+    return _gate(_Threshold(name, bound, threshold), value, status, why, asked=True, part=label)
+
+
+class _Threshold(NamedTuple):
+    name: str
+    bound: str
+    threshold: float
 
 
 def _gate(
-    name: str,
-    bound: str,
-    threshold: float,
-    value: float | None,
-    status: str,
-    because: str,
-    *,
-    asked: bool,
-    slice: str | None = None,
+    at: _Threshold, value: float | None, status: str, because: str, *, asked: bool = False, part: str | None = None
 ) -> Gate:
-    fields = {"name": name, "bound": bound, "threshold": threshold, "value": value, "status": status, "because": because}
-    return Gate.model_validate({**fields, "asked": asked, "slice": slice})
+    fields = {**at._asdict(), "value": value, "status": status, "because": because, "asked": asked, "slice": part}
+    return Gate.model_validate(fields)
 
 
 def complete_gate(incomplete: int, total: int, allowed: bool) -> Gate:
     """Every scored row must have a usable result."""
     status = "passed" if not incomplete else "allowed" if allowed else "failed"
     text = f"{incomplete} of {total} queries have no usable result" if incomplete else f"all {total} queries have a result"
-    return _gate("complete", "max", 0, incomplete, status, text, asked=False)
+    return _gate(_Threshold("complete", "max", 0), incomplete, status, text)
 
 
 def standing_gates(figures: Figures, exam: LeakExam | None, limits: Mapping[str, bool]) -> list[Gate]:
@@ -96,18 +95,16 @@ def standing_gates(figures: Figures, exam: LeakExam | None, limits: Mapping[str,
         limits: Which of required, leaks and filter_violations some scored row calls for.
     """
     gates = [_required(figures)] if limits["required"] else []
-    for name in ("leaks", "filter_violations"):
-        if limits[name]:
-            gates.append(_none_of(name, figures, exam if name == "leaks" else None))
-    return gates
+    watched = [name for name in ("leaks", "filter_violations") if limits[name]]
+    return gates + [_none_of(name, figures, exam if name == "leaks" else None) for name in watched]
 
 
 def _required(figures: Figures) -> Gate:
     worst, found = worst_of("required", figures)
     if worst is None:
-        return _gate("required", "min", 1, worst, "inconclusive", f"undefined: {found.undefined}", asked=False)
+        return _gate(_Threshold("required", "min", 1), worst, "inconclusive", f"undefined: {found.undefined}")
     text = "all required sources are present" if worst >= 1 else f"worst {worst:g}: a required source is absent"
-    return _gate("required", "min", 1, worst, "passed" if worst >= 1 else "failed", text, asked=False)
+    return _gate(_Threshold("required", "min", 1), worst, "passed" if worst >= 1 else "failed", text)
 
 
 def _none_of(name: str, figures: Figures, exam: LeakExam | None) -> Gate:
@@ -115,16 +112,16 @@ def _none_of(name: str, figures: Figures, exam: LeakExam | None) -> Gate:
     assert isinstance(single, Aggregate)
     label = name.replace("_", " ")
     if single.value:
-        return _gate(name, "max", 0, single.value, "failed", f"{single.value:g} {label} in {single.n} rows", asked=False)
+        return _gate(_Threshold(name, "max", 0), single.value, "failed", f"{single.value:g} {label} in {single.n} rows")
     if single.value is None and single.undefined not in (None, "all_incomplete"):
-        return _gate(name, "max", 0, None, "vacuous", f"undefined: {single.undefined}", asked=False)
+        return _gate(_Threshold(name, "max", 0), None, "vacuous", f"undefined: {single.undefined}")
     if single.incomplete:
-        return _gate(name, "max", 0, None, "inconclusive", f"{single.incomplete} rows have no result to look at", asked=False)
+        return _gate(_Threshold(name, "max", 0), None, "inconclusive", f"{single.incomplete} rows have no result to look at")
     if exam is not None and not exam.could_leak:
         text = f"none of {exam.rows} rows had anything to leak: every principal may read every fragment"
-        return _gate(name, "max", 0, 0, "vacuous", text, asked=False)
+        return _gate(_Threshold(name, "max", 0), 0, "vacuous", text)
     could = f", {exam.could_leak} of which could have leaked" if exam is not None else ""
-    return _gate(name, "max", 0, 0, "passed", f"no {label} in {single.n} rows{could}", asked=False)
+    return _gate(_Threshold(name, "max", 0), 0, "passed", f"no {label} in {single.n} rows{could}")
 
 
 def slice_figures(slices: Sequence[Slice], wanted: Mapping[str, str | bool | int], where: str) -> tuple[Figures, str]:

@@ -1,0 +1,1 @@
+"""Reports for people: rendering alone, no figure is made here."""

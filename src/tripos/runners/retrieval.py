@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tripos import __version__
 from tripos.checks.retrieval import check_against_corpus, check_depths, check_judgments
+from tripos.checks.stamps import Stamps
 from tripos.columns.align import Reading, Tally, align
-from tripos.columns.retrieval import FAILED, MISSING, OK, RetrievalColumns
-from tripos.contracts.config import MODES, Config, Options, SearchConfig
+from tripos.columns.groups import clusters_of, everyone, slices_of
+from tripos.columns.misses import misses
+from tripos.columns.retrieval import MISSING, OK, RetrievalColumns
+from tripos.contracts.config import Config, Options
 from tripos.contracts.corpus import Corpus
 from tripos.contracts.reports import (
     Component,
@@ -33,8 +36,8 @@ from tripos.contracts.reports import (
     Ties,
 )
 from tripos.contracts.retrieval import RetrievalJudgment, RetrievalMiss
-from tripos.errors import Findings, NotComparable, NothingToEvaluate, UsageError
-from tripos.files.retrieval import Located, RankedRow, load_corpus, load_judgments, read_ranked, split_name
+from tripos.errors import Findings, NothingToEvaluate, UsageError
+from tripos.files.retrieval import Located, RankedRow, load_corpus, load_judgments, load_timings, read_ranked, split_name
 from tripos.fingerprint import (
     NO_CORPUS,
     combined,
@@ -45,7 +48,7 @@ from tripos.fingerprint import (
     round12,
 )
 from tripos.measures import gates as gating
-from tripos.measures.aggregate import Figures, Group, aggregate, per_row, population
+from tripos.measures.aggregate import Figures, aggregate, per_row, population
 from tripos.measures.intervals import quantile
 from tripos.measures.record import Measure
 from tripos.measures.retrieval import INTEGRATION, RETRIEVAL, TIED
@@ -67,6 +70,14 @@ class Inputs:
     corpus: Corpus | None
     components: dict[str, Component]
     findings: Findings
+
+
+class Aligned(NamedTuple):
+    """Judgments and results brought together, what that took, and how firmly the results are bound to A and C."""
+
+    columns: RetrievalColumns
+    tally: Tally
+    binding: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +125,9 @@ def evaluate(
     """
     inputs = read(config, options or Options(), cutoffs)
     scored = check(inputs)
-    columns, tally, binding = align_results(inputs, scored, progress)
-    measured = measure(inputs, columns)
-    return seal(inputs, columns, tally, binding, measured, paths or {})
+    aligned = align_results(inputs, scored, progress)
+    measured = measure(inputs, aligned.columns)
+    return seal(inputs, aligned, measured, paths or {})
 
 
 def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
@@ -191,20 +202,20 @@ def _why_nothing(rows: Sequence[Located], reviewed: Sequence[Located], split: st
     return "all reviewed rows are calibration rows, which are in no measure"
 
 
-def align_results(
-    inputs: Inputs, scored: Sequence[RetrievalJudgment], progress: Progress | None = None
-) -> tuple[RetrievalColumns, Tally, dict[str, str]]:
+def align_results(inputs: Inputs, scored: Sequence[RetrievalJudgment], progress: Progress | None = None) -> Aligned:
     """Bring judgments and ranked results together; raises all errors at once, then NotComparable."""
     config, options, findings = inputs.config, inputs.options, inputs.findings
     assert config.ranked_results is not None
-    stamps = _Stamps(inputs.components, config.search)
+    stamps = Stamps(inputs.components, config.search)
     rows = read_ranked(config.ranked_results, findings, lenient=options.lenient, allow_extra=options.allow_extra)
     reading = Reading(inputs.corpus, config.depth, config.search.min_score, options, findings, inputs.headline)
     watched = stamps.watch(rows)
     columns, tally = align(scored, told(watched, len(scored), progress) if progress else watched, reading)
+    if config.timings:
+        columns.take_timings(load_timings(config.timings, findings))
     stamps.refuse()
     findings.raise_errors()
-    return columns, tally, stamps.binding()
+    return Aligned(columns, tally, stamps.binding())
 
 
 def told(rows: Iterator[RankedRow], total: int, progress: Progress) -> Iterator[RankedRow]:
@@ -215,65 +226,10 @@ def told(rows: Iterator[RankedRow], total: int, progress: Progress) -> Iterator[
         yield row
 
 
-class _Stamps:
-    """The digests that ranked rows carry, against components A and C."""
-
-    def __init__(self, components: Mapping[str, Component], search: SearchConfig) -> None:
-        self._expected = {"A": components["A"].digest, "C": components["C"].digest}
-        self._search, self._rows = search, 0
-        self._verified = {"A": 0, "C": 0}
-        self._foreign: dict[str, RankedRow] = {}
-
-    def watch(self, rows: Iterator[RankedRow]) -> Iterator[RankedRow]:
-        """Pass rows on, noting what they carry."""
-        for row in rows:
-            self._rows += 1
-            for letter, stamp in (("A", row.corpus_digest), ("C", row.policy_digest)):
-                if stamp is None or self._expected[letter] is None:
-                    continue
-                self._verified[letter] += 1
-                if stamp != self._expected[letter]:
-                    self._foreign.setdefault(letter, row)
-            yield row
-
-    def refuse(self) -> None:
-        """Raise NotComparable when some row was made from another corpus or by another policy."""
-        told = []
-        if row := self._foreign.get("A"):
-            text = f"searched a corpus with digest {str(row.corpus_digest)[:12]}; the fragments given have"
-            told.append(f"A corpus  {row.place}  {text} {str(self._expected['A'])[:12]}")
-        if row := self._foreign.get("C"):
-            told.append(f"C search policy  {row.place}  {_policy_difference(str(row.policy_digest), self._search)}")
-        if told:
-            raise NotComparable("the ranked results were measured under another configuration\n" + "\n".join(told))
-
-    def binding(self) -> dict[str, str]:
-        """Whether A and C are verified by every row, declared, or absent."""
-        states = {"A": "corpus", "C": "policy"}
-        return {
-            name: "absent"
-            if self._expected[letter] is None
-            else "verified"
-            if self._rows and self._verified[letter] == self._rows
-            else "declared"
-            for letter, name in states.items()
-        }
-
-
-def _policy_difference(stamp: str, search: SearchConfig) -> str:
-    """What another policy probably was, told by field where a simple one explains its digest."""
-    for mode in MODES:
-        if digest({"mode": mode}) == stamp:
-            return f"mode: {mode} in the ranked results, {search.mode} here"
-        if digest({**search.policy(), "mode": mode}) == stamp:
-            return f"mode: {mode} in the ranked results, {search.mode} here"
-    return f"followed a policy with digest {stamp[:12]}; the one given, {search.policy()}, has {digest(search.policy())[:12]}"
-
-
 def measure(inputs: Inputs, columns: RetrievalColumns) -> Measured:
     """Every measure over all rows and by slice; ties; the leak exam."""
     chosen = measures_of(inputs.config).values()
-    groups = [Group("all", "all", np.arange(len(columns)))]
+    groups = [everyone(len(columns))]
     if inputs.config.scope == "full":
         groups += slices_of(columns.rows)
     figures = aggregate(columns, chosen, groups, inputs.headline, clusters_of(columns.rows))
@@ -284,41 +240,20 @@ def measure(inputs: Inputs, columns: RetrievalColumns) -> Measured:
     return Measured(figures[0], slices, ties_of(columns, inputs.headline), exam_of(columns, inputs.corpus))
 
 
-def slices_of(rows: Sequence[RetrievalJudgment]) -> list[Group]:
-    """By category, by split and by every declared slice, in a fixed order."""
-    members: dict[tuple[str, str, str], tuple[str | bool | int, list[int]]] = {}
-    for i, row in enumerate(rows):
-        own: list[tuple[str, str | bool | int]] = [("category", row.category)]
-        own += [("split", row.split)] if row.split else []
-        own += [(name if name not in ("category", "split") else f"slices.{name}", value) for name, value in row.slices.items()]
-        for by, value in own:
-            members.setdefault((by, type(value).__name__, str(value)), (value, []))[1].append(i)
-    return [Group(by, value, np.array(own)) for (by, _, _), (value, own) in sorted(members.items())]
-
-
-def clusters_of(rows: Sequence[RetrievalJudgment]) -> np.typing.NDArray[np.int64] | None:
-    """Cluster number of each row; a row that names none is its own. None where no row names one."""
-    if all(row.cluster is None for row in rows):
-        return None
-    numbers: dict[tuple[str, str], int] = {}
-    names = [("cluster", row.cluster) if row.cluster is not None else ("row", row.query_id) for row in rows]
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
-
-
 def ties_of(columns: RetrievalColumns, headline: Sequence[int]) -> list[Ties]:
     """Where equal scores straddle a headline cutoff: how many rows, and the measures at both ends."""
     if not columns.tied.any():
         return []
-    everyone = [Group("all", "all", np.arange(len(columns)))]
+    rows = [everyone(len(columns))]
     chosen = [RETRIEVAL[name] for name in TIED]
     best, worst = (
-        aggregate(replace(columns, hits=hits), chosen, everyone, headline, None)[0]
+        aggregate(replace(columns, hits=hits), chosen, rows, headline, None)[0]
         for hits in (columns.best_hits, columns.worst_hits)
     )
     return [
-        Ties(k=k, rows=rows, best=_at(best, k), worst=_at(worst, k))
+        Ties(k=k, rows=tied, best=_at(best, k), worst=_at(worst, k))
         for n, k in enumerate(headline)
-        if (rows := int((columns.tied >> n & 1).sum()))
+        if (tied := int((columns.tied >> n & 1).sum()))
     ]
 
 
@@ -336,15 +271,9 @@ def exam_of(columns: RetrievalColumns, corpus: Corpus | None) -> LeakExam | None
     return LeakExam(rows=len(asking), could_leak=sum(barred[groups] for groups in asking))
 
 
-def seal(
-    inputs: Inputs,
-    columns: RetrievalColumns,
-    tally: Tally,
-    binding: Mapping[str, str],
-    measured: Measured,
-    paths: Mapping[str, str],
-) -> Evaluation:
+def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[str, str]) -> Evaluation:
     """Judge by the gates, bind to the fingerprint, and name the run by its content."""
+    columns, tally, binding = aligned
     gates = decide_gates(inputs, columns, measured)
     reasons = Counter(reason for row in columns.reasons for reason in row)
     content: dict[str, Any] = {
@@ -372,7 +301,9 @@ def seal(
     draft = RetrievalReport.model_validate({**content, "run_id": ""})
     run_id = digest(draft.model_dump(mode="json", exclude={"run_id", "provenance"}))
     report = draft.model_copy(update={"run_id": run_id})
-    return Evaluation(report, columns, inputs.findings, inputs.headline, list(misses(columns, report)))
+    return Evaluation(
+        report, columns, inputs.findings, inputs.headline, list(misses(columns, run_id, report.fingerprint.configuration))
+    )
 
 
 def fingerprint_of(inputs: Inputs) -> Fingerprint:
@@ -485,6 +416,7 @@ def _provenance(columns: RetrievalColumns, config: Config, paths: Mapping[str, s
     given = np.sort(columns.latency_ms[~np.isnan(columns.latency_ms)]).tolist()
     files = [("fragments", split_name(path)[1]) for path in config.fragments]
     files += [("judgments", config.judgments.retrieval or ""), ("ranked_results", config.ranked_results or "")]
+    files += [("timings", config.timings)] if config.timings else []
     return Provenance.model_validate(
         {
             "tool": f"tripos {__version__}",
@@ -494,37 +426,11 @@ def _provenance(columns: RetrievalColumns, config: Config, paths: Mapping[str, s
     )
 
 
-def misses(columns: RetrievalColumns, report: RetrievalReport) -> Iterator[RetrievalMiss]:
-    """Every scored row with at least one reason, by query id."""
-    for i, row in enumerate(columns.rows):
-        if not columns.reasons[i]:
-            continue
-        story = columns.stories[i]
-        yield RetrievalMiss(
-            query_id=row.query_id,
-            query=row.query,
-            category=row.category,
-            split=row.split,
-            reasons=tuple(columns.reasons[i]),
-            depth=int(columns.depth[i]),
-            expected_sources=row.expected_sources,
-            found=story.found,
-            required_absent=tuple(story.required_absent),
-            forbidden=tuple(story.forbidden),
-            leaked=tuple(story.leaked),
-            violating=tuple(story.violating),
-            error=story.error if columns.state[i] == FAILED else None,
-            results=tuple(story.results),
-            run_id=report.run_id,
-            configuration_fingerprint=report.fingerprint.configuration,
-        )
-
-
 def per_query_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """One row a scored query: every measure on it, curves at the headline cutoffs; null where undefined or incomplete."""
     columns = evaluation.columns
     tables = {}
-    for name, record in RETRIEVAL.items():
+    for record in RETRIEVAL.values():
         values = per_row(columns, record)
         open_rows = (values.undefined == 0) & columns.complete & population(record, columns.positive)
         for k in evaluation.cutoffs if record.is_curve else (1,):

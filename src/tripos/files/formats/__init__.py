@@ -1,0 +1,1 @@
+"""Formats of neighbouring tools, one file a format."""
