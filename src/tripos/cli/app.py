@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tripos import __version__
+from tripos.cli.describing import describe_app, fingerprint
 from tripos.cli.evaluating import eval_retrieval
 from tripos.cli.importing import export_app, import_app
 from tripos.cli.searching import search
@@ -28,6 +29,8 @@ app = typer.Typer(
 )
 app.command("eval-retrieval")(eval_retrieval)
 app.command("search")(search)
+app.command("fingerprint")(fingerprint)
+app.add_typer(describe_app, name="describe")
 app.add_typer(import_app, name="import")
 app.add_typer(export_app, name="export")
 

@@ -123,6 +123,7 @@ def evaluate(
         NotComparable: The results carry the digest of another corpus or policy.
         NothingToEvaluate: No reviewed row is left to score.
     """
+    require(config, judgments=True, ranked_results=True, mode=True)
     inputs = read(config, options or Options(), cutoffs)
     scored = check(inputs)
     aligned = align_results(inputs, scored, progress)
@@ -132,7 +133,6 @@ def evaluate(
 
 def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
     """Read the judgments and the corpus, and make A–D."""
-    _require(config)
     findings = Findings()
     reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
     assert config.judgments.retrieval is not None
@@ -151,20 +151,16 @@ def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
     return Inputs(config, options, headline, judgments, corpus, components, findings)
 
 
-def _require(config: Config) -> None:
-    missing = [
-        flag
-        for flag, value in (
-            ("--judgments", config.judgments.retrieval),
-            ("--ranked-results", config.ranked_results),
-            ("--retrieval-mode", config.search.mode),
-        )
-        if not value
-    ]
-    if missing:
-        raise UsageError(
-            f"missing {', '.join(missing)} (or --config with judgments.retrieval, ranked_results or run, search.mode)"
-        )
+def require(config: Config, *, judgments: bool, ranked_results: bool, mode: bool) -> None:
+    """Raise UsageError naming every setting that is called for and not given."""
+    settings = (
+        ("--judgments", judgments, config.judgments.retrieval),
+        ("--ranked-results", ranked_results, config.ranked_results),
+        ("--retrieval-mode", mode, config.search.mode),
+    )
+    if missing := [flag for flag, needed, value in settings if needed and not value]:
+        keys = "judgments.retrieval, ranked_results or run, search.mode"
+        raise UsageError(f"missing {', '.join(missing)} (or --config with {keys})")
 
 
 def headline_cutoffs(limit: int, top_k: int, asked: Sequence[int]) -> tuple[int, ...]:

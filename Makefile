@@ -1,0 +1,37 @@
+# A fresh machine needs Python 3.11 or newer and make; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test check bench docs clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tripos needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(READY)
+
+demo: $(READY)  ## the main job on the shipped example, offline
+	$(BIN)/tripos search --config configs/support-kb.yaml
+	$(BIN)/tripos eval-retrieval --config configs/support-kb.yaml
+
+test: $(READY)  ## all tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+docs: $(READY)  ## regenerate schemas/ and the generated parts of docs/
+	$(BIN)/python tools/generate.py
+
+bench: $(READY)  ## measure; figures go to docs/performance.md
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

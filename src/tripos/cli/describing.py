@@ -1,0 +1,99 @@
+"""`tripos describe` and `tripos fingerprint`: what is measured, what files mean, what a run is bound to."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tripos.cli.evaluating import AclDefault, Completeness, Unit
+
+describe_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Tell what is measured, and what files mean.")
+
+
+@describe_app.command("measures")
+def measures(
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+) -> None:
+    """Every measure: its formula, the rows it is taken over, when it is undefined, where it comes from."""
+    from tripos.measures.retrieval import RETRIEVAL
+    from tripos.report.describe import measure_rows, measures_markdown, measures_text
+
+    if as_json:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(measure_rows(RETRIEVAL.values()), option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        sys.stdout.write((measures_markdown if markdown else measures_text)(RETRIEVAL.values()))
+
+
+@describe_app.command("schemas")
+def schemas(
+    output: Annotated[str | None, typer.Option(help="Folder to write NAME.schema.json files to; default: print them.")] = None,
+) -> None:
+    """JSON Schemas of every file that Tripos reads or writes."""
+    import orjson
+
+    from tripos.contracts.schemas import schemas as every
+    from tripos.files.streams import whole, writable_folder
+
+    if output is None:
+        sys.stdout.write(orjson.dumps(every(), option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    folder = writable_folder(output)
+    for name, schema in every().items():
+        with whole(folder / f"{name}.schema.json") as stream:
+            stream.write(orjson.dumps(schema, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def fingerprint(
+    fragments: Annotated[
+        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
+    ] = None,
+    judgments: Annotated[str | None, typer.Option(help="Reviewed retrieval judgments.")] = None,
+    retrieval_mode: Annotated[str | None, typer.Option(help="lexical, dense, hybrid, or your own name.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Results considered for each query. [default: 50]")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Results handed on to the generator. [default: limit]")] = None,
+    unit: Annotated[Unit | None, typer.Option(help="What a position counts. [default: fragment]")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Results below it are dropped before any measure.")] = None,
+    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
+    completeness: Annotated[
+        Completeness | None, typer.Option(help="How complete the judgments are. [default: known_item]")
+    ] = None,
+    judgments_version: Annotated[str | None, typer.Option(help="Version of the golden set.")] = None,
+    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+) -> None:
+    """Print the A–D configuration fingerprint and the values it is made from."""
+    from tripos.cli.settings import settle
+    from tripos.contracts.config import Options
+    from tripos.runners.retrieval import fingerprint_of, read, require
+
+    flags = {
+        "fragments": fragments,
+        "acl_default": acl_default and acl_default.value,
+        "judgments.retrieval": judgments,
+        "judgments.version": judgments_version,
+        "judgments.completeness": completeness and completeness.value,
+        "search.mode": retrieval_mode,
+        "search.min_score": min_score,
+        "depth.limit": limit,
+        "depth.top_k": top_k,
+        "depth.unit": unit and unit.value,
+    }
+    settled = settle(config, flags).config
+    require(settled, judgments=True, ranked_results=False, mode=True)
+    inputs = read(settled, Options(all_errors=all_errors), ())
+    inputs.findings.raise_errors()
+    made = fingerprint_of(inputs)
+    if as_json:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(made.model_dump(mode="json"), option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        from tripos.report.fingerprint import render_fingerprint
+
+        sys.stdout.write(render_fingerprint(made))

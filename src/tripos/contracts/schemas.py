@@ -1,0 +1,40 @@
+"""JSON Schemas of the files that users write and read, made from the models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from tripos.contracts.config import Config
+from tripos.contracts.fragments import Fragment
+from tripos.contracts.reports import RetrievalReport
+from tripos.contracts.retrieval import (
+    ColumnarResults,
+    FlatResult,
+    NestedResults,
+    RetrievalJudgment,
+    RetrievalMiss,
+    Timing,
+)
+
+FILES: dict[str, Any] = {
+    "config": Config,
+    "fragments": Fragment,
+    "ranked-results": NestedResults | ColumnarResults | FlatResult,
+    "retrieval-judgments": RetrievalJudgment,
+    "retrieval-misses": RetrievalMiss,
+    "retrieval-report": RetrievalReport,
+    "timings": Timing,
+}
+"""Every contract by the name of its schema; rows of JSONL files are described one row at a time."""
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """JSON Schema (draft 2020-12) of each file, by name."""
+    return {name: _schema(name, model) for name, model in FILES.items()}
+
+
+def _schema(name: str, model: Any) -> dict[str, Any]:
+    schema = TypeAdapter(model).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"tripos {name}", **schema}
