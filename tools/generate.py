@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import enum
 import sys
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import orjson
 
@@ -35,18 +36,42 @@ def _within(path: str, text: str) -> str:
 
 
 def commands() -> str:
-    """Every command's help, as the terminal shows it at 100 columns."""
-    os.environ.update(COLUMNS="100", TERMINAL_WIDTH="100", NO_COLOR="1")
+    """Every command's help and options, laid out here so that no library release changes the file."""
     from typer.main import get_command
-    from typer.testing import CliRunner
 
     from tripos.cli.app import app
 
-    runner, parts = CliRunner(), []
-    for words in _paths(get_command(app)):
-        result = runner.invoke(app, [*words, "--help"], prog_name="tripos", terminal_width=100)
-        parts.append(f"## tripos {' '.join(words)}\n\n```\n{result.output.strip()}\n```\n" if words else "")
-    return "\n".join(part for part in parts if part)
+    root = get_command(app)
+    return "\n".join(_section(words, _find(root, words)) for words in _paths(root))
+
+
+def _section(words: tuple[str, ...], command: Any) -> str:
+    hints = get_type_hints(command.callback)
+    rows = [f"| {_names(p)}{_choices(hints.get(p.name))} | {_cell(p.help)} |" for p in command.params]
+    text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    return "\n".join([f"## tripos {' '.join(words)}", "", text, "", "| option | meaning |", "|---|---|", *rows, ""])
+
+
+def _names(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.name.upper()}`"
+    return ", ".join(f"`{name}`" for name in parameter.opts)
+
+
+def _choices(hint: Any) -> str:
+    """The values of an option whose type is an enumeration."""
+    kinds = [t for t in (hint, *get_args(hint)) if isinstance(t, type) and issubclass(t, enum.Enum)]
+    return "".join(" " + " \\| ".join(str(member.value) for member in kind) for kind in kinds)
+
+
+def _cell(text: str | None) -> str:
+    return (text or "").replace("|", "\\|")
+
+
+def _find(command: Any, words: tuple[str, ...]) -> Any:
+    for word in words:
+        command = command.commands[word]
+    return command
 
 
 def _paths(command: object, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

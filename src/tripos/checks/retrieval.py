@@ -57,6 +57,11 @@ def _text(located: Located, findings: Findings) -> None:
         findings.warn("no_query", located.place, "query", "empty: give the text as asked")
 
 
+def is_placeholder(value: str) -> bool:
+    """Whether the whole of `value` was to be filled in."""
+    return _PLACEHOLDER.fullmatch(value.strip()) is not None
+
+
 def _placeholders(located: Located, findings: Findings) -> None:
     row = located.row
     fields: list[tuple[str, Iterable[str]]] = [("query_id", [row.query_id]), ("query", [row.query or ""])]
@@ -64,7 +69,7 @@ def _placeholders(located: Located, findings: Findings) -> None:
     fields += [("expected_evidence", [e.source_id for e in row.expected_evidence])]
     for field, values in fields:
         for value in values:
-            if _PLACEHOLDER.fullmatch(value.strip()):
+            if is_placeholder(value):
                 findings.error("placeholder", located.place, field, f"{shown(value)} is a placeholder: fill it in")
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from tripos.contracts.corpus import Corpus
-from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, UsageError, quoted
-from tripos.files.formats import trec, trec_rows
-from tripos.files.jsonl import dump_line, write_lines
-from tripos.files.retrieval import load_corpus, load_judgments, read_ranked
-from tripos.files.streams import only_one_stdin, whole
+from tripos.errors import UsageError
+from tripos.files.streams import only_one_stdin
 
 import_app = typer.Typer(
     help="Turn files of other formats into judgments and ranked results.", rich_markup_mode=None, no_args_is_help=True
@@ -44,9 +38,6 @@ class Unit(StrEnum):
     FRAGMENT = "fragment"
     SOURCE = "source"
 
-
-STDOUT = "-"
-STDOUT = "-"
 
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help='The file to write; "-" is standard output.')]
 AllErrors = Annotated[bool, typer.Option("--all-errors", help="Show every error, not only the first 20.")]
@@ -95,12 +86,14 @@ def import_trec(
     Runs are put in trec_eval's order: score descending as 32-bit floats, then docno descending. Scores stay as given, except
     for topics where a 32-bit tie puts the smaller of two scores first: these get their 32-bit scores.
     """
+    from tripos.cli import trec_tasks
+
     if (qrels is None) == (run is None):
         raise UsageError("give exactly one of --qrels and --run")
     if qrels is not None:
         _refuse("--run", {"--depth": depth, "--form": form})
         only_one_stdin([qrels, *(fragments or [])])
-        _import_qrels(
+        trec_tasks.import_qrels(
             qrels,
             output,
             texts_from=queries,
@@ -115,7 +108,7 @@ def import_trec(
             "--queries": queries, "--query-ids": query_ids, "--relevance-level": relevance_level, "--grade-map": grade_map,
             "--fragments": fragments or None, "--keep-empty": keep_empty or None,
         })  # fmt: skip
-        _import_run(run, output, depth, form or Form.NESTED)
+        trec_tasks.import_run(run, output, depth, "columnar" if form is Form.COLUMNAR else "nested")
 
 
 @export_app.command("trec")
@@ -137,145 +130,26 @@ def export_trec(
     A run keeps the order of the lists: where sorting by the given scores would change it, the whole run is scored n, n-1, … 1,
     and that is said. Sources come from --fragments, else from source_id, else from the fragment id up to its last "::".
     """
+    from tripos.cli import trec_tasks
+
     if (not judgments) == (ranked_results is None):
         raise UsageError("give exactly one of --judgments and --ranked-results")
     if judgments:
         _refuse("--ranked-results", {"--tag": tag, "--unit": unit, "--fragments": fragments or None})
         only_one_stdin(judgments)
-        _export_qrels(judgments, output)
+        trec_tasks.export_qrels(judgments, output)
     elif ranked_results is not None:
         only_one_stdin([ranked_results, *(fragments or [])])
-        _export_run(ranked_results, output, "tripos" if tag is None else tag, unit, fragments or [])
-
-
-def _import_qrels(
-    path: str,
-    output: str,
-    *,
-    texts_from: str | None,
-    ordinal: bool,
-    level: int,
-    grade_map: str | None,
-    fragments: Sequence[str],
-    keep_empty: bool,
-) -> None:
-    if ordinal and texts_from is None:
-        raise UsageError("--query-ids ordinal numbers the texts of --queries: give them")
-    findings = Findings()
-    qrels = trec.read_qrels(path, findings, None if grade_map is None else trec_rows.parse_grade_map(grade_map))
-    texts = None if texts_from is None else _texts(qrels, texts_from, ordinal, findings)
-    corpus = _corpus(fragments, findings)
-    n_absent = 0 if corpus is None else trec_rows.check_sources(qrels, level, corpus, findings)
-    findings.raise_errors()
-    found = trec_rows.judgments_from(qrels, level=level, texts=texts, keep_empty=keep_empty)
-    if found.empty:
-        _say(f"no document of grade {level} or above: {_listed(found.empty)}")
-    if not found.rows:
-        raise NothingToEvaluate(f"{path}: no topic has a document of grade {level} or above")
-    with whole(output) as stream:
-        n = write_lines(stream, map(trec_rows.judgment_line, found.rows))
-    fate = "kept as expected empty" if keep_empty else "left out (--keep-empty keeps them)"
-    counts = {
-        f"topics without a relevant document, {fate}": len(found.empty),
-        "unjudged documents (grade below 0) left out": qrels.n_unjudged,
-        "repeated judgments read once": qrels.n_repeated,
-        "nonrelevant documents that the corpus lacks": n_absent,
-    }
-    _summary(f"{path}: {_n(n, 'row')} from {_n(len(qrels.topics), 'topic')}", counts)
-
-
-def _texts(qrels: trec.Qrels, path: str, ordinal: bool, findings: Findings) -> dict[str, str]:
-    """The texts by topic; what is wrong with their file comes before what they do not meet."""
-    topics = trec.read_topics(path, findings)
-    findings.raise_errors()
-    return trec_rows.texts_by_topic(qrels, topics, path, ordinal=ordinal, findings=findings)
-
-
-def _import_run(path: str, output: str, depth: int | None, form: Form) -> None:
-    findings = Findings()
-    run = trec.read_run(path, findings)
-    findings.raise_errors()
-    n_read = sum(map(len, run.topics.values()))
-    n_kept = sum(min(len(docs), depth or len(docs)) for docs in run.topics.values())
-    with whole(output) as stream:
-        n_rounded = 0
-        for row, rounded in trec_rows.results_from(run, depth=depth, form=form.value):
-            n_rounded += rounded
-            stream.write(dump_line(row))
-    counts = {
-        f"results beyond depth {depth} left out": n_read - n_kept,
-        "topics with 32-bit scores, since a tie there decides their order": n_rounded,
-        "lines with text after the tag, which is ignored": run.n_trailing,
-    }
-    _summary(f"{path}: {_n(len(run.topics), 'row')} from {_n(n_read, 'result')}, in trec_eval order", counts)
-
-
-def _export_qrels(paths: Sequence[str], output: str) -> None:
-    findings = Findings()
-    table = trec_rows.qrels_from(load_judgments(paths, findings), findings)
-    findings.raise_errors()
-    if not table.topics:
-        raise NothingToEvaluate(f"{', '.join(paths)}: no reviewed row expects a source, so qrels would be empty")
-    with whole(output) as stream:
-        n = trec.write_qrels(stream, table.topics)
-    counts = {
-        "expected-empty rows have no line": table.n_negative,
-        "unscored rows (draft, in review, rejected, calibration) left out": table.n_unscored,
-        **{f"rows with {name}, which qrels cannot carry": n for name, n in table.uncarried.items()},
-    }
-    _summary(f"{', '.join(paths)}: {_n(n, 'judgment')} of {_n(len(table.topics), 'topic')}{_level(table.level)}", counts)
-
-
-def _level(level: int | None) -> str:
-    """The clause on trec_eval's relevance level, where it is not the usual 1."""
-    if level is None:
-        return "; no relevance level tells the expected sources from the other graded ones"
-    return "" if level == 1 else f"; evaluate with trec_eval -l {level}"
-
-
-def _export_run(path: str, output: str, tag: str, unit: Unit | None, fragments: Sequence[str]) -> None:
-    if fault := trec.id_fault(tag, leads=False):
-        raise UsageError(f'--tag "{tag}" {fault}')
-    if fragments and unit is Unit.FRAGMENT:
-        raise UsageError("--fragments tells sources, which --unit fragment does not write: drop one of the two")
-    findings = Findings()
-    corpus = _corpus(fragments, findings)
-    chosen = Unit.FRAGMENT if corpus is None and unit is None else Unit.SOURCE if unit is None else unit
-    table = trec_rows.run_from(read_ranked(path, findings), findings, unit=chosen.value, corpus=corpus)
-    findings.raise_errors()
-    if not table.topics:
-        raise NothingToEvaluate(f"{path}: no query has a result, so the run would be empty")
-    with whole(output) as stream:
-        n = trec.write_run(stream, table.topics, tag)
-    said = f"scores are n, n-1, … 1, because {table.synthetic}" if table.synthetic else "scores as given"
-    counts = {"queries without results have no line": table.n_empty, "queries with an error have no line": table.n_failed}
-    _summary(f"{path}: {_n(n, chosen.value)} of {_n(len(table.topics), 'topic')}; {said}", counts)
-
-
-def _corpus(fragments: Sequence[str], findings: Findings) -> Corpus | None:
-    return load_corpus(fragments, None, findings)[0] if fragments else None
+        trec_tasks.export_run(
+            ranked_results,
+            output,
+            "tripos" if tag is None else tag,
+            None if unit is None else "source" if unit is Unit.SOURCE else "fragment",
+            fragments or [],
+        )
 
 
 def _refuse(other: str, given: dict[str, object]) -> None:
     """Raise UsageError for the options that serve only the other kind of file."""
     if names := [name for name, value in given.items() if value is not None]:
         raise UsageError(f"{', '.join(names)}: only for {other}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    """The first 20 names, and how many more there are."""
-    more = f" … and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else ""
-    return ", ".join(map(quoted, names[:MAX_SHOWN])) + more
-
-
-def _n(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _summary(head: str, counts: dict[str, int]) -> None:
-    """One paragraph: what was written, and every count that is not zero."""
-    _say("; ".join([head, *(f"{what}: {count:,}" for what, count in counts.items() if count)]))
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

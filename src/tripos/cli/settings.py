@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tripos.contracts.config import Config, merged, origins
 from tripos.errors import ConfigError, UsageError
-from tripos.files.configs import build_config, read_config
+from tripos.files.configs import build_config, read_config, with_run
 from tripos.files.streams import only_one_stdin
 
 _COMMAND_LINE = "command line"
@@ -30,12 +29,8 @@ def settle(path: str | None, flags: dict[str, Any], gates: dict[str, dict[str, f
     settings = merged(file, flags)
     if gates:
         settings["gates"] = {**settings.get("gates", {}), **gates}
-    if settings.get("run") and not settings.get("ranked_results"):
-        settings["ranked_results"] = str(Path(settings["run"]) / "ranked-results.jsonl")
-    if settings.get("run") and not settings.get("timings") and (beside := Path(settings["run"]) / "timings.jsonl").is_file():
-        settings["timings"] = str(beside)
     try:
-        config = build_config(settings, _COMMAND_LINE)
+        config = build_config(with_run(settings), _COMMAND_LINE)
     except ConfigError as error:
         raise UsageError("; ".join(f"{f.field}: {f.message}" for f in error.findings)) from None
     only_one_stdin([*config.fragments, config.judgments.retrieval or "", config.ranked_results or ""])

@@ -33,6 +33,20 @@ def read_config(path: str) -> dict[str, Any]:
     return _from_here(value, Path(path).parent)
 
 
+def load_config(path: str) -> Config:
+    """The configuration in a file, with the run folder's own files filled in; raises ConfigError with all that is wrong."""
+    return build_config(with_run(read_config(path)), path)
+
+
+def with_run(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with `ranked_results` and `timings` taken from the run folder where they are not given."""
+    if run := settings.get("run"):
+        settings = {"ranked_results": str(Path(run) / "ranked-results.jsonl"), **settings}
+        if (beside := Path(run) / "timings.jsonl").is_file():
+            settings = {"timings": str(beside), **settings}
+    return settings
+
+
 def build_config(settings: dict[str, Any], where: str) -> Config:
     """The model of merged settings; raises ConfigError naming `where` (the file, or the command line)."""
     try:

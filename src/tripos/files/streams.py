@@ -63,7 +63,7 @@ class _ZstdStream(io.RawIOBase):
     def __init__(self, raw: IO[bytes]) -> None:
         import zstandard
 
-        self._raw = raw
+        self._raw, self._damaged = raw, zstandard.ZstdError
         self._new: Callable[[], Any] = lambda: zstandard.ZstdDecompressor().decompressobj()
         self._frame = self._new()
         self._in_frame = False
@@ -87,7 +87,10 @@ class _ZstdStream(io.RawIOBase):
                 raise EOFError
             return False
         self._in_frame = True
-        self._ready = self._frame.decompress(chunk)
+        try:
+            self._ready = self._frame.decompress(chunk)
+        except self._damaged as error:
+            raise zlib.error(str(error)) from None
         self._packed = b""
         if self._frame.eof:
             self._packed, self._frame, self._in_frame = self._frame.unused_data, self._new(), False
@@ -119,10 +122,6 @@ def physical_lines(path: str) -> Iterator[tuple[int, bytes, bool]]:
         raise InputError.at(path, f"the compressed file is torn or damaged ({_said(error)})", line=number) from None
     except OSError as error:
         raise InputError.at(path, f"cannot be read: {error.strerror or error}", line=number) from None
-    except Exception as error:
-        if type(error).__name__ == "ZstdError":
-            raise InputError.at(path, f"the compressed file is torn or damaged ({_said(error)})", line=number) from None
-        raise
 
 
 def read_text(path: str) -> str:

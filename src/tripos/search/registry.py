@@ -82,7 +82,7 @@ def foreign(reference: str, what: str) -> Iterator[None]:
             yield
     except TriposError:
         raise
-    except Exception as error:
+    except Exception as error:  # a customer's code may raise anything - it is told by its name
         raise UsageError(f"--searcher {reference}: {what}: {told(error)}") from error
 
 
