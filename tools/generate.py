@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import orjson
+from pydantic import BaseModel
 
+from tripos.contracts.config import Config, DepthConfig, GateConfig, JudgmentsConfig, SearchConfig
+from tripos.contracts.fragments import Fragment
+from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, ResultItem, RetrievalJudgment, Timing
 from tripos.contracts.schemas import schemas
 from tripos.measures.retrieval import RETRIEVAL
 from tripos.report.describe import measures_markdown
@@ -22,7 +26,35 @@ def generated() -> dict[str, str]:
     files = {f"schemas/{name}.schema.json": _json(schema) for name, schema in schemas().items()}
     files["docs/measures.md"] = _within("docs/measures.md", measures_markdown(RETRIEVAL.values()))
     files["docs/commands.md"] = _within("docs/commands.md", commands())
+    files["docs/files.md"] = _within("docs/files.md", fields())
     return files
+
+
+def fields() -> str:
+    """A table of fields for each file that users write."""
+    models = {
+        "fragments": Fragment,
+        "retrieval judgments": RetrievalJudgment,
+        "ranked results, nested": NestedResults,
+        "a result of a nested row": ResultItem,
+        "ranked results, columnar": ColumnarResults,
+        "ranked results, flat": FlatResult,
+        "timings": Timing,
+        "configuration": Config,
+        "configuration: judgments": JudgmentsConfig,
+        "configuration: search": SearchConfig,
+        "configuration: depth": DepthConfig,
+        "configuration: a gate": GateConfig,
+    }
+    return "\n".join(_fields(title, model) for title, model in models.items())
+
+
+def _fields(title: str, model: type[BaseModel]) -> str:
+    rows = [
+        f"| `{name}` | {'required' if field.is_required() else 'optional'} | {_cell(field.description)} |"
+        for name, field in model.model_fields.items()
+    ]
+    return "\n".join([f"### {title}", "", "| field | | meaning |", "|---|---|---|", *rows, ""])
 
 
 def _json(schema: object) -> str:

@@ -16,6 +16,7 @@ import rfc8785
 
 from tripos.contracts.config import DepthConfig, SearchConfig
 from tripos.contracts.fragments import DEFAULT_COLLECTION, Fragment, text_digest
+from tripos.contracts.generation import Answered, GenerationAnswer, GenerationJudgment, Judged, Requirement
 from tripos.contracts.reports import Component
 from tripos.contracts.retrieval import RetrievalJudgment
 
@@ -34,15 +35,44 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "tags": "a note to reviewers",
         "metadata": "the user's own",
     },
+    "GenerationJudgment": {
+        "review_status": "selects the rows: only reviewed ones are digested",
+        "notes": "a note to reviewers",
+        "reviewer": "who reviewed decides no number",
+        "reviewed_at": "when it was reviewed decides no number",
+        "metadata": "the user's own",
+    },
+    "GenerationAnswer": {
+        "query": "checked to be the judged text",
+        "model": "must agree with the report's model",
+        "system_fingerprint": "checked against the retrieval report",
+        "latency_ms": "a clock reading",
+        "metadata": "the user's own",
+    },
     "Config": {
         "name": "a label, kept in the report itself",
         "scope": "kept in the report itself; certification asks for full",
         "ranked_results": "a path; the content has results_digest",
         "timings": "a path to clock readings",
         "run": "a path",
+        "generation": "its parts are covered or excluded one by one (GenerationConfig)",
         "gates": "thresholds decide the verdict, no figure; kept in the report itself",
     },
-    "JudgmentsConfig": {"retrieval": "a path; the content is component B"},
+    "JudgmentsConfig": {
+        "retrieval": "a path; the content is component B",
+        "generation": "a path; the content has the judgments_digest of the generation report",
+    },
+    "GenerationConfig": {
+        "input": "a path; the content has judgments_digest and answers_digest",
+        "answers": "a path; the content has answers_digest",
+        "retrieval_report": "a path; its fingerprint is taken over",
+        "model": "what is measured, no way of measuring; kept in the report itself",
+        "approved_judges": "approval changes no figure; kept in provenance",
+        "faithfulness_target": "a target, kept in the report itself; binds qualified alone",
+        "qualified_answer_target": "a target, kept in the report itself",
+        "abstention_target": "a target, kept in the report itself",
+        "dropped_gates": "gates decide the verdict, no figure; kept in the report itself",
+    },
     "SearchConfig": {},
     "DepthConfig": {},
     "RankedRow": {
@@ -164,6 +194,37 @@ def judgment_content(row: RetrievalJudgment) -> dict[str, Any]:
     content["relevance"] = row.grades
     if content["principal"] is not None:
         content["principal"] = {"groups": sorted(set(content["principal"]["groups"]))}
+    return content
+
+
+JUDGED_FIELDS = frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
+ANSWERED_FIELDS = frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
+
+
+def generation_judgment_content(row: Judged) -> dict[str, Any]:
+    """What judgments_digest covers of one reviewed part, whichever form it came in: defaults filled in, sets sorted."""
+    content: dict[str, Any] = row.model_dump(mode="json", include=set(JUDGED_FIELDS))
+    content["accepted_fragment_ids"] = sorted(set(row.accepted_fragment_ids))
+    content["citation_requirements"] = sorted(map(_requirement, row.citation_requirements), key=lambda r: r["requirement_id"])
+    return content
+
+
+def _requirement(row: Requirement) -> dict[str, Any]:
+    return {
+        "requirement_id": row.requirement_id,
+        "acceptable_fragment_ids": sorted(set(row.acceptable_fragment_ids)),
+        "acceptable_evidence": sorted([e.source_id, e.quote] for e in row.acceptable_evidence),
+        "importance": row.importance,
+        "text": row.text,
+    }
+
+
+def answer_content(row: Answered) -> dict[str, Any]:
+    """What answers_digest covers of one answer: citations and evidence as sets."""
+    content: dict[str, Any] = row.model_dump(mode="json", include=set(ANSWERED_FIELDS))
+    content["cited_fragment_ids"] = sorted(set(row.cited_fragment_ids))
+    if row.evidence_fragment_ids is not None:
+        content["evidence_fragment_ids"] = sorted(set(row.evidence_fragment_ids))
     return content
 
 

@@ -64,7 +64,8 @@ class Oracle:
             items = sorted(items, key=lambda item: -item["score"])
         if self.world.order == "trec":
             items = sorted(items, key=lambda item: (_single(item["score"]), item["fragment_id"].encode()), reverse=True)
-        items = list({item["fragment_id"]: item for item in reversed(items)}.values())[::-1]  # a fragment counts once
+        names = [item["fragment_id"] for item in items]
+        items = [item for i, item in enumerate(items) if item["fragment_id"] not in names[:i]]  # a fragment counts once
         raw = [item["fragment_id"] for item in items]
         if self.world.min_score is not None:
             items = [item for item in items if item["score"] >= self.world.min_score]

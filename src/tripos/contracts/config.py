@@ -15,11 +15,19 @@ MODES = ("lexical", "dense", "hybrid")
 
 INTEGRATION_CUTOFFS = (1, 3)
 
+LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")
+"""Languages with shipped abstention phrases."""
+
+TargetName = Literal["faithfulness", "qualified", "abstention"]
+
 
 class JudgmentsConfig(Contract):
     """Stage B: the reviewed judgments."""
 
     retrieval: Annotated[str, Field(min_length=1)] | None = Field(None, description="Path of the retrieval judgments.")
+    generation: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="Path of the reviewed part of the generation layer, joined to generation.answers."
+    )
     version: str | None = Field(None, description="The version you give this golden set; part of component B.")
     completeness: Completeness = Field(
         "known_item", description="known_item: some right answers are listed; pooled; exhaustive: all of them are."
@@ -64,11 +72,50 @@ class DepthConfig(Contract):
         return self.limit if self.top_k is None else self.top_k
 
 
+class AbstentionConfig(Contract):
+    """When an answer that does not say whether it abstained is one that did."""
+
+    languages: Listed[Literal["en", "de", "fr", "es", "zh", "ja"]] = Field(
+        LANGUAGES, description="Languages whose shipped phrases count, as whole answers."
+    )
+    phrases: Listed[Annotated[str, Field(min_length=1)]] = Field((), description="Your own phrases, as whole answers.")
+
+
+class GenerationConfig(Contract):
+    """The generation layer: where answers are, who gave and judged them, and what they must reach."""
+
+    input: str | None = Field(
+        None, description="Path of answers with their reviewed part on one line; default: RUN/generation-input.jsonl."
+    )
+    answers: str | None = Field(None, description="Path of answers alone; their reviewed part is judgments.generation.")
+    retrieval_report: str | None = Field(
+        None, description="The retrieval report that the answers are bound to; default: RUN/retrieval/report.json."
+    )
+    model: Annotated[str, Field(min_length=1)] | None = Field(None, description="Who answered, name@revision.")
+    judge_model: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="Who gave the faithfulness scores, name@revision."
+    )
+    approved_judges: str | None = Field(None, description="Path of the list of approved judges.")
+    faithfulness_target: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, description="What each answer's faithfulness, and the mean of all, must reach."
+    )
+    qualified_answer_target: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, description="The share of answerable questions that must have a qualified answer."
+    )
+    abstention_target: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, description="The share of unanswerable questions that must be declined."
+    )
+    dropped_gates: Listed[TargetName] = Field(
+        (), description="Of faithfulness, qualified and abstention, those that gate nothing (a set without such rows)."
+    )
+    abstention: AbstentionConfig = AbstentionConfig()
+
+
 class GateConfig(Contract):
     """One threshold; exactly one of min and max."""
 
-    min: float | None = None
-    max: float | None = None
+    min: float | None = Field(None, description="Fails below it.")
+    max: float | None = Field(None, description="Fails above it.")
     slice: dict[str, str | bool | int] | None = Field(None, description="One slice instead of all rows, e.g. {split: holdout}.")
 
     @model_validator(mode="after")
@@ -87,12 +134,13 @@ class Config(Contract):
     scope: Literal["full", "integration"] = Field("full", description="integration: a small fixture that checks wiring.")
     fragments: Listed[str] = Field((), description="Paths of the corpus, or NAME=PATH to set the collection.")
     acl_default: Literal["public", "deny"] | None = Field(None, description="Who reads a fragment without acl.")
-    judgments: JudgmentsConfig = JudgmentsConfig()
+    judgments: JudgmentsConfig = Field(JudgmentsConfig(), description="Stage B; see below.")
     ranked_results: str | None = Field(None, description="Path of the ranked results; default: RUN/ranked-results.jsonl.")
     timings: str | None = Field(None, description="Path of latencies by query; default: RUN/timings.jsonl where it exists.")
     run: str | None = Field(None, description="Folder of the full run; reports go to its retrieval/, generation/, corpus/.")
-    search: SearchConfig = SearchConfig()
-    depth: DepthConfig = DepthConfig()
+    search: SearchConfig = Field(SearchConfig(), description="Stage C; see below.")
+    depth: DepthConfig = Field(DepthConfig(), description="Stage D; see below.")
+    generation: GenerationConfig = GenerationConfig()
     gates: dict[str, GateConfig] = Field({}, description="Thresholds by measure, e.g. hit@10: {min: 0.9}.")
 
 
@@ -139,6 +187,6 @@ def origins(config: Config, file: dict[str, Any], flags: dict[str, Any]) -> list
 
     rows: list[tuple[str, Any, str]] = []
     for key, value in config.model_dump(mode="json").items():
-        nested = value if key in ("judgments", "search", "depth") else {"": value}
+        nested = value if key in ("judgments", "search", "depth", "generation") else {"": value}
         rows += [(dotted := f"{key}.{leaf}" if leaf else key, inner, origin(dotted)) for leaf, inner in nested.items()]
     return rows

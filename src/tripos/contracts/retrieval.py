@@ -71,7 +71,7 @@ class Evidence(Contract):
 class RetrievalJudgment(Contract):
     """One reviewed query and the sources that answer it."""
 
-    query_id: Id
+    query_id: Id = Field(description="One id means one query text, in every file.")
     query: str | None = Field(description="The text as asked; null only for rows imported from a format that has none.")
     expected_sources: Listed[Id] = Field(description="Sources that answer; [] exactly when should_match is false.")
     should_match: bool = Field(description="false: nothing should come back (expected empty).")
@@ -91,11 +91,11 @@ class RetrievalJudgment(Contract):
     slices: dict[str, str | bool | int] = Field({}, description="Every measure also comes by each of these.")
     cluster: Id | None = Field(None, description="Rows of one cluster are not independent.")
     information_need: str | None = Field(None, description="What the asker is really after.")
-    notes: str | None = None
-    reviewer: str | None = None
-    reviewed_at: str | None = None
-    source_file: str | None = None
-    tags: Listed[str] = ()
+    notes: str | None = Field(None, description="For people; outside the fingerprint.")
+    reviewer: str | None = Field(None, description="Who reviewed the row.")
+    reviewed_at: str | None = Field(None, description="When.")
+    source_file: str | None = Field(None, description="Where the row came from.")
+    tags: Listed[str] = Field((), description="Labels for people; slices are what measures come by.")
     metadata: dict[str, object] = Field({}, description="Your own fields.")
 
     @model_validator(mode="after")
@@ -171,16 +171,18 @@ def _names(ids: list[str]) -> str:
 class ResultItem(Contract):
     """One result of a nested row."""
 
-    fragment_id: Id
-    score: float | None = None
-    rank: PositiveInt | None = Field(None, description="Must agree with the position in the list.")
+    fragment_id: Id = Field(description="As in the corpus.")
+    score: float | None = Field(
+        None, description="Higher is better; may not rise down the list. Given for all results or none."
+    )
+    rank: PositiveInt | None = Field(None, description="From 1; must agree with the position in the list.")
     source_id: Id | None = Field(None, description="Must agree with the corpus; names the source where no corpus is given.")
-    collection: Id | None = None
+    collection: Id | None = Field(None, description="Where it was found.")
 
 
 class _ResultRow(Contract):
-    query_id: Id
-    latency_ms: NonNegative | None = None
+    query_id: Id = Field(description="As in the judgments.")
+    latency_ms: NonNegative | None = Field(None, description="How long the search took; no digest covers it.")
     error: str | None = Field(None, description="What went wrong; null when it worked. A row with an error is incomplete.")
     corpus_digest: Digest | None = Field(None, description="Component A that the search saw; another value is refused.")
     policy_digest: Digest | None = Field(None, description="Component C that the search followed; another value is refused.")
@@ -190,14 +192,14 @@ class _ResultRow(Contract):
 class NestedResults(_ResultRow):
     """Ranked results of one query, best first, one object a result."""
 
-    results: Listed[ResultItem]
+    results: Listed[ResultItem] = Field(description="Best first; [] is a measurement: nothing was found.")
 
 
 class ColumnarResults(_ResultRow):
     """Ranked results of one query, best first, as parallel lists (half the bytes)."""
 
-    fragment_ids: Listed[Id]
-    scores: Listed[float] | None = None
+    fragment_ids: Listed[Id] = Field(description="Best first.")
+    scores: Listed[float] | None = Field(None, description="One for each fragment id.")
 
     @model_validator(mode="after")
     def _same_length(self) -> ColumnarResults:
@@ -210,17 +212,17 @@ class ColumnarResults(_ResultRow):
 class FlatResult(Contract):
     """One result of one query; the lines of a query may stand anywhere in the file."""
 
-    query_id: Id
-    fragment_id: Id
-    rank: PositiveInt
-    score: float | None = None
+    query_id: Id = Field(description="As in the judgments.")
+    fragment_id: Id = Field(description="As in the corpus.")
+    rank: PositiveInt = Field(description="1, 2, 3 … without gaps within the query.")
+    score: float | None = Field(None, description="Higher is better; may not rise with the rank.")
 
 
 class Timing(Contract):
     """How long the search took for one query: a clock reading, which no digest covers."""
 
-    query_id: Id
-    latency_ms: NonNegative
+    query_id: Id = Field(description="As in the ranked results.")
+    latency_ms: NonNegative = Field(description="Milliseconds.")
 
 
 class RankedHit(Contract):

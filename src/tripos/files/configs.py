@@ -13,6 +13,10 @@ from tripos.errors import ConfigError, Finding, Place
 from tripos.files.jsonl import explained
 from tripos.files.streams import read_text
 
+_SECTION_PATHS = {
+    "judgments": ("retrieval", "generation"),
+    "generation": ("input", "answers", "retrieval_report", "approved_judges"),
+}
 _PATHS = ("ranked_results", "timings", "run")
 
 
@@ -117,8 +121,10 @@ def _from_here(value: dict[str, Any], folder: Path) -> dict[str, Any]:
             result[key] = _joined(folder, result[key])
     if "fragments" in result:
         result["fragments"] = [moved(path) for path in result["fragments"]]
-    if isinstance(result.get("judgments"), dict) and isinstance(result["judgments"].get("retrieval"), str):
-        result["judgments"] = {**result["judgments"], "retrieval": _joined(folder, result["judgments"]["retrieval"])}
+    for section, keys in _SECTION_PATHS.items():
+        if isinstance(given := result.get(section), dict):
+            seen = {key: _joined(folder, given[key]) for key in keys if isinstance(given.get(key), str)}
+            result[section] = {**given, **seen}
     return result
 
 

@@ -121,7 +121,7 @@ def _none_of(name: str, figures: Figures, exam: LeakExam | None) -> Gate:
         text = f"none of {exam.rows} rows had anything to leak: every principal may read every fragment"
         return _gate(_Threshold(name, "max", 0), 0, "vacuous", text)
     could = f", {exam.could_leak} of which could have leaked" if exam is not None else ""
-    return _gate(_Threshold(name, "max", 0), 0, "passed", f"no {label} in {single.n} rows{could}")
+    return _gate(_Threshold(name, "max", 0), 0, "passed", f"no {label} in {single.n} row{'' if single.n == 1 else 's'}{could}")
 
 
 def slice_figures(slices: Sequence[Slice], wanted: Mapping[str, str | bool | int], where: str) -> tuple[Figures, str]:

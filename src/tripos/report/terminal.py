@@ -9,7 +9,7 @@ from tripos.measures.retrieval import RETRIEVAL
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
-_ROWS = ("hit@k", "recall@k", "ndcg@k", "rr@k", "ap@k", "group_recall@k", "evidence_hit@k", "evidence_recall@k")
+_ROWS = ("hit@k", "recall@k", "ndcg@k", "rr@k", "ap@k", "group_recall@k", "evidence_recall@k")
 _LABELS = {"rr@k": "mrr", "ap@k": "map"}
 _MAX_SLICES = 16
 _MAX_NAMED = 5
@@ -156,7 +156,7 @@ def _exams(report: RetrievalReport) -> Iterator[str]:
     leaks = figures["leaks"]
     if report.leak_exam is not None and isinstance(leaks, Aggregate) and leaks.value is not None:
         exam, found = report.leak_exam, f"{leaks.value:g} leaked results" if leaks.value else "no leak"
-        yield f"authorization    {found} in {leaks.n} rows, {exam.could_leak} of which could have leaked"
+        yield f"authorization    {found} in {_n(leaks.n, 'row')}, {exam.could_leak} of which could have leaked"
     latency = report.provenance.latency_ms
     if latency.n:
         yield f"latency          p50 {latency.p50:g} ms, p95 {latency.p95:g} ms, p99 {latency.p99:g} ms (n {latency.n})"
@@ -175,6 +175,10 @@ def _incomplete(report: RetrievalReport, cutoffs: Sequence[int]) -> Iterator[str
         yield f"                 counting them as failures: hit@{high} {figure(hit.worst[high - 1])}"
 
 
+def _n(count: int, noun: str, plural: str = "") -> str:
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
 def _safe(text: str) -> str:
     from tripos.errors import quoted
 
@@ -182,9 +186,10 @@ def _safe(text: str) -> str:
 
 
 def _ties(report: RetrievalReport) -> Iterator[str]:
-    for tie in report.ties[:1]:
+    moved = [tie for tie in report.ties if tie.best != tie.worst]
+    for tie in moved[:1]:
         ends = ", ".join(f"{name} {figure(tie.worst[name])}–{figure(value)}" for name, value in tie.best.items())
-        yield f"ties             {tie.rows} rows have equal scores across rank {tie.k}; by their order {ends}"
+        yield f"ties             {_n(tie.rows, 'row')} with equal scores across rank {tie.k}; by their order {ends}"
 
 
 def _remarks(report: RetrievalReport) -> Iterator[str]:
@@ -216,12 +221,9 @@ def _gates(gates: Sequence[Gate]) -> Iterator[str]:
 
 
 def _end(report: RetrievalReport, written: Sequence[str]) -> Iterator[str]:
-    missed = report.missed
-    if written:
-        yield f"{written[0]}"
-        yield f"{written[1]}: {missed} missed queries, each with its story"
-    else:
-        yield f"{missed} missed queries (--output DIR writes them with their stories)"
+    reasons = ", ".join(f"{n} {reason}" for reason, n in report.misses.items())
+    yield f"{_n(report.missed, 'missed query', 'missed queries')}" + (f": {reasons}" if reasons else "")
+    yield f"  → {written[0]}, {written[1]}" if written else "  (--output DIR writes the report, and each miss with its story)"
     verdict = report.verdict
     text = verdict.status if not verdict.because else f"{verdict.status}: {verdict.because[0]}"
     more = f", and {len(verdict.because) - 1} more" if len(verdict.because) > 1 else ""

@@ -1,0 +1,68 @@
+"""The README's commands do what it shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def sessions(text: str) -> list[tuple[str, str]]:
+    """(command, output shown) of every ```console block."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def matches(shown: str, real: str) -> bool:
+    """Whether the output is as shown, "…" standing for anything within a line, and trailing space aside."""
+    lines, actual = shown.strip().splitlines(), real.strip().splitlines()
+    patterns = [re.escape(line.rstrip()).replace("…", ".*") for line in lines]
+    return len(lines) == len(actual) and all(re.fullmatch(p, a.rstrip()) for p, a in zip(patterns, actual, strict=True))
+
+
+def test_shown_sessions_are_real() -> None:
+    shown = sessions((ROOT / "README.md").read_text())
+    assert len(shown) >= 2
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for command, output in shown:
+        done = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert matches(output, done.stderr + done.stdout), done.stderr + done.stdout
+
+
+def test_matching_notices_a_changed_figure() -> None:
+    assert matches("hit .581 … n 62", "hit .581 whatever n 62")
+    assert not matches("hit .581 … n 62", "hit .582 whatever n 62")
+    assert not matches("one line", "one line\nanother")
+
+
+def test_linked_files_exist() -> None:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_two_commands_come_first_and_ci_runs_them() -> None:
+    first = re.search(r"```\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert first is not None
+    assert first[1].split("\n") == ["make demo", "make test", ""]
+    script = (ROOT / ".ci/run").read_text().splitlines()
+    assert script.index("make test") < script.index("make demo")
+
+
+def test_every_command_is_in_the_readme_or_the_commands_page() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from tripos.cli.app import main; main()", "--help"], capture_output=True, text=True, check=True
+    )
+    names = re.findall(r"^  ([a-z-]+)  ", done.stdout.split("Commands:")[1], flags=re.MULTILINE)
+    assert "eval-retrieval" in names
+    page = (ROOT / "docs/commands.md").read_text()
+    assert [name for name in names if f"## tripos {name}" not in page] == []
