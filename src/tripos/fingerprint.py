@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 import rfc8785
 
+from tripos.contracts.base import shown
 from tripos.contracts.config import DepthConfig, SearchConfig
 from tripos.contracts.fragments import DEFAULT_COLLECTION, Fragment, text_digest
 from tripos.contracts.generation import Answered, GenerationAnswer, GenerationJudgment, Judged, Requirement
@@ -42,6 +43,7 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "reviewed_at": "when it was reviewed decides no number",
         "metadata": "the user's own",
     },
+    "Requirement": {"text": "the fact in words, for reviewers"},
     "GenerationAnswer": {
         "query": "checked to be the judged text",
         "model": "must agree with the report's model",
@@ -215,7 +217,6 @@ def _requirement(row: Requirement) -> dict[str, Any]:
         "acceptable_fragment_ids": sorted(set(row.acceptable_fragment_ids)),
         "acceptable_evidence": sorted([e.source_id, e.quote] for e in row.acceptable_evidence),
         "importance": row.importance,
-        "text": row.text,
     }
 
 
@@ -268,3 +269,55 @@ def combined(components: Mapping[str, Component], letters: str) -> str:
 def round12(value: float) -> float:
     """`value` to 12 significant digits, as reports carry it; −0 becomes 0."""
     return float(f"{value:.12g}") + 0.0
+
+
+COMPONENT_NAMES = {"A": "corpus", "B": "judgments", "C": "search policy", "D": "evidence depth"}
+"""What each component freezes."""
+
+_DIGESTED = {
+    "sources": "other source ids or versions",
+    "segmentation": "other fragments (ids, texts, titles, acls or metadata)",
+    "rows": "other reviewed rows",
+}
+_DERIVED = ("mean_characters_a_fragment", "mean_fragments_a_source")
+
+
+def differences(letter: str, retrieval: Component, here: Component) -> list[str]:
+    """Each field in which a component differs from the retrieval report's, in words; [] where the digests agree."""
+    if retrieval.digest == here.digest:
+        return []
+    one, other = _flat(retrieval.values or {}), _flat(here.values or {})
+    keys = [k for k in {**one, **other} if one.get(k) != other.get(k) and k not in _DERIVED]
+    name = f"{letter} {COMPONENT_NAMES[letter]}"
+    if not keys:
+        return [f"{name}: the digest in the retrieval report does not belong to the values beside it"]
+    told = [f"{name}: {k} {_told(one, k)} in retrieval, {_told(other, k)} here" for k in keys if k not in _DIGESTED]
+    return told + [f"{name}: {k}: {_DIGESTED[k]} here than in retrieval" for k in keys if k in _DIGESTED]
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested values by dotted key, counts by their own names."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        inner = {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
+        flat |= {k.removeprefix("counts."): v for k, v in inner.items()}
+    return flat
+
+
+def _told(values: Mapping[str, Any], key: str) -> str:
+    return shown(values[key]) if key in values else "not stated"
+
+
+class RowDigests:
+    """Digests of many rows, one by one; the result does not depend on their order. 32 bytes a row."""
+
+    def __init__(self) -> None:
+        self._rows = bytearray()
+
+    def add(self, row: bytes) -> None:
+        """Add one row's 32-byte digest."""
+        self._rows += row
+
+    def unordered(self) -> str:
+        """One digest of all."""
+        return unordered(bytes(self._rows[i : i + 32]) for i in range(0, len(self._rows), 32))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from world import World
+
+from tests.cli.world import World
 
 
 @pytest.fixture

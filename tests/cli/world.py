@@ -204,7 +204,7 @@ def run(folder: Path, arguments: Sequence[str], stdin: bytes = b"") -> Outcome:
         except SystemExit as stop:
             code = stop.code
     assert isinstance(code, int)
-    said = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    said = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return Outcome(code, said[0], said[1], folder / "out")
 
 

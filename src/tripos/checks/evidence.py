@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import RetrievalJudgment
 
 Alternative = frozenset[str]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import RetrievalJudgment
 from tripos.errors import Findings, Place
 from tripos.files.retrieval import Located

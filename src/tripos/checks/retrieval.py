@@ -8,7 +8,7 @@ from typing import Any
 
 from tripos.checks.evidence import holders
 from tripos.contracts.base import shown
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import CATEGORIES, RetrievalJudgment
 from tripos.errors import MAX_SHOWN, Findings, quoted, suggest
 from tripos.files.retrieval import Located

@@ -64,14 +64,14 @@ class Stamps:
 def _policy_difference(stamp: str, search: SearchConfig) -> str:
     """What the other policy was, field by field where a simple change explains its digest."""
     own = search.policy()
-    for other in _near(own):
+    for other in near_policies(own):
         if digest(other) == stamp:
             fields = [k for k in sorted(own.keys() | other.keys()) if own.get(k) != other.get(k)]
             return ", ".join(f"{k}: {_value(other, k)} in the ranked results, {_value(own, k)} here" for k in fields)
     return f"followed another policy (digest {stamp[:12]}) than the one given: {own} (digest {digest(own)[:12]})"
 
 
-def _near(policy: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def near_policies(policy: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Policies that differ in the mode, or in that some settings were not stated."""
     optional = [k for k in policy if k != "mode"][:_MAX_OPTIONAL]
     for mode in (policy.get("mode"), *MODES):

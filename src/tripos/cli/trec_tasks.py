@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, UsageError, quoted
 from tripos.files.formats import trec, trec_rows
 from tripos.files.jsonl import dump_line, write_lines

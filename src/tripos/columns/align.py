@@ -26,8 +26,8 @@ from tripos.columns.retrieval import (
     Units,
 )
 from tripos.contracts.config import DepthConfig, Options
-from tripos.contracts.corpus import Corpus
 from tripos.contracts.fragments import source_of
+from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import MissReason, RankedHit, RetrievalJudgment
 from tripos.errors import Findings, suggest
 from tripos.files.retrieval import RankedRow

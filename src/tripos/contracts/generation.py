@@ -18,33 +18,33 @@ Origin = Literal["given", "empty", "phrase", "answered"]
 
 Status = Literal[
     "qualified",
+    "abstained_rightly",
+    "partial",
+    "incomplete",
+    "answered_unanswerable",
+    "over_refused",
     "missing_requirement",
+    "abstained_with_citations",
     "bad_citation",
     "unfaithful",
     "not_judged",
-    "over_refused",
-    "abstained_rightly",
-    "abstained_with_citations",
-    "answered_unanswerable",
-    "partial",
-    "incomplete",
 ]
 """What became of a row; where it fails on several grounds, the first in the order in which they are listed here."""
 
 STATUSES: dict[Status, str] = {
     "qualified": "answered, every requirement cited, no bad citation, faithful",
+    "abstained_rightly": "abstained and cites nothing, as the question has no answer here",
+    "partial": "only partly answerable: scored apart",
+    "incomplete": "no answer, or an answer that carries an error; undecided",
+    "answered_unanswerable": "answered, although nothing in the corpus answers it",
+    "over_refused": "abstained, although the question is answerable",
     "missing_requirement": "answered, but some requirement is supported by no citation",
+    "abstained_with_citations": "abstained rightly, but cites something all the same",
     "bad_citation": "cites something that does not exist, was not shown, or is not accepted",
     "unfaithful": "faithfulness below the target",
     "not_judged": "nothing is wrong but that no faithfulness score is there; undecided",
-    "over_refused": "abstained, although the question is answerable",
-    "abstained_rightly": "abstained and cites nothing, as the question has no answer here",
-    "abstained_with_citations": "abstained rightly, but cites something all the same",
-    "answered_unanswerable": "answered, although nothing in the corpus answers it",
-    "partial": "only partly answerable: scored apart",
-    "incomplete": "no answer, or an answer that carries an error; undecided",
 }
-"""Every status and what it means."""
+"""Every status and what it means, in order of precedence."""
 
 PASSING: tuple[Status, ...] = ("qualified", "abstained_rightly", "partial")
 """Statuses that are no failure."""

@@ -149,6 +149,7 @@ class InputFile(Contract):
 
     role: str
     path: str
+    collection: str | None = Field(None, description="The collection that --fragments NAME=FILE set for it.")
 
 
 class Latency(Contract):

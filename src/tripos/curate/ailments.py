@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tripos.checks.retrieval import is_placeholder
 from tripos.contracts.base import shown
+from tripos.curate.diagnosis import Severity
 from tripos.curate.recognise import Container, Form, Look, Record, names_of, opened
 from tripos.curate.repair import field
 from tripos.errors import quoted
@@ -38,11 +39,12 @@ class Ailment(NamedTuple):
     message: str
     line: int = 0
     step: str = ""
-    severity: str = "error"
+    severity: Severity = "error"
     whole: bool = False
 
 
 def rows_where(look: Look, key: str, holds: Callable[[Any], bool]) -> list[Record]:
+    """The rows that have the field, with a value of which `holds` is true."""
     return [record for record in look.records if key in record.value and holds(record.value[key])]
 
 
@@ -79,7 +81,7 @@ def integer_ids(look: Look) -> Iterator[Ailment]:
         example = next(v for v in opened(found[0].value[key]) if _is_number(v))
         text = f'numbers, such as {shown(example)}, {_of(found, look)}: ids are strings, write "{shown(example)}"'
         to_string = 'if type == "number" then tostring else . end'
-        inner = f'if type == "array" then map({to_string}) else ({to_string}) end'
+        inner = f'if type == "array" then map({to_string}) else ({to_string}) end' if role in _LISTS else to_string
         yield Ailment("integer_ids", key, text, found[0].line, f"{field(key)} |= ({inner})")
 
 
@@ -191,7 +193,8 @@ def empty_positives(look: Look) -> Iterator[Ailment]:
 def _says_negative(record: Record, match: str | None) -> bool:
     if match is None:
         return bool(_NEGATIVE_WORDS & {str(v).lower() for v in record.value.values() if isinstance(v, str)})
-    return bool(record.value.get(match)) is (match in INVERTED)
+    said = str(record.value.get(match)).lower() in ("true", "yes", "1")
+    return said is (match in INVERTED)
 
 
 def prose_for_ids(look: Look) -> Iterator[Ailment]:

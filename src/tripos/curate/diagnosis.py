@@ -9,11 +9,13 @@ from pydantic import Field
 from tripos.contracts.base import Contract, Listed
 from tripos.errors import Finding, Place
 
+Severity = Literal["error", "warning"]
+
 
 class Diagnosis(Contract):
     """One kind of fault in one file, or between two."""
 
-    severity: Literal["error", "warning"] = Field(description="error: some command of Tripos would refuse the file for it.")
+    severity: Severity = Field(description="error: some command of Tripos would refuse the file for it.")
     kind: str
     file: str
     line: int = Field(description="First physical line that has it; 0 means the whole file, or a line that cannot be told.")
@@ -23,6 +25,13 @@ class Diagnosis(Contract):
 
     def __str__(self) -> str:
         return str(Finding(self.kind, self.message, Place(self.file, self.line), self.field, self.severity))
+
+
+def made(
+    file: str, kind: str, field: str, message: str, *, line: int = 0, fix: str = "", severity: Severity = "error"
+) -> Diagnosis:
+    """A diagnosis, said shortly."""
+    return Diagnosis(severity=severity, kind=kind, file=file, line=line, field=field, message=message, fix=fix)
 
 
 class FileSeen(Contract):

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from tripos.checks.lexical import check_lexical, flipped
-from tripos.contracts.corpus import Corpus
 from tripos.contracts.fragments import Fragment
+from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import RetrievalJudgment
-from tripos.curate.diagnosis import Diagnosis
+from tripos.curate.diagnosis import Diagnosis, made
 from tripos.curate.idspaces import Reason, why_apart
-from tripos.curate.patients import CORPUS, JUDGED, RESULTS, Patient, Ward, distinct
+from tripos.curate.patients import CORPUS, JUDGED, ORDINAL, RESULTS, Patient, Ward, distinct
 from tripos.curate.recognise import Container, Form, Look, opened
 from tripos.curate.repair import field, jq, mended
 from tripos.errors import Findings, Place, quoted, suggest
 from tripos.files.formats import trec_rows
 from tripos.files.retrieval import Located, load_corpus, load_judgments
-
-ORDINAL = ("--query-ids", "ordinal")
 
 
 def meetings(ward: Ward) -> Iterator[Diagnosis]:
@@ -46,7 +45,7 @@ def topics_and_texts(ward: Ward) -> Iterator[Diagnosis]:
 
 def _mend_texts(ward: Ward, qrels: Patient, texts: Patient, reason: Reason | None) -> str:
     if reason is not None and reason.kind == "ordinals":
-        return ward.import_qrels(qrels, *ORDINAL)
+        return ward.import_qrels(qrels)
     other_way = why_apart(texts.queries, qrels.queries)
     if other_way is None or not other_way.jq:
         return ""
@@ -67,7 +66,7 @@ def results_and_judgments(ward: Ward) -> Iterator[Diagnosis]:
             yield _apart(results, "query_id", message, _mend(ward, results, "query_id", reason))
         elif absent := _lacking(judged, results.queries):
             message = f"{_some(absent, judged, 'judged queries')} no results here: they are incomplete until they are run"
-            yield _diagnosis(results, "missing_result", "query_id", message, severity="warning")
+            yield made(results.path, "missing_result", "query_id", message, severity="warning")
 
 
 def sources_and_corpus(ward: Ward) -> Iterator[Diagnosis]:
@@ -81,7 +80,10 @@ def sources_and_corpus(ward: Ward) -> Iterator[Diagnosis]:
             if reason is None and any(name in fragments for name in missing):
                 near = "; some are ids of fragments, whose source is another"
             message = f"{_some(missing, judged.sources, 'expected sources')} no fragment{near}{_because(reason)}"
-            yield _apart(judged, "expected_sources", message, _mend(ward, judged, "expected_sources", reason))
+            is_finer = fragments.issuperset(missing) and judged.form is Form.JUDGMENTS
+            yield _apart(
+                judged, "expected_sources", message, _mend(ward, judged, "expected_sources", reason, is_finer=is_finer)
+            )
 
 
 def results_and_corpus(ward: Ward) -> Iterator[Diagnosis]:
@@ -111,49 +113,41 @@ def _because(reason: Reason | None) -> str:
     return f": {reason.told()}" if reason else ""
 
 
-def _mend(ward: Ward, patient: Patient, role: str, reason: Reason | None) -> str:
-    """The line that rewrites the ids; where none does, the one that accepts them for a first look."""
+def _mend(ward: Ward, patient: Patient, role: str, reason: Reason | None, *, is_finer: bool = False) -> str:
+    """The line that rewrites the ids; where none does, the one that accepts them for a first look.
+
+    `is_finer`: the ids are fragments that the corpus has, and are kept as expected_fragments.
+    """
     if reason is None:
         return ward.evaluation("--lenient") if role != "query_id" else ""
     if not reason.jq:
         return ""
     if patient.qrels is None and patient.form is not Form.RUN:
-        return jq(patient.look, [_change(patient.look, role, reason)])
-    made = Look(mended(patient.path), Form.RANKED if patient.form is Form.RUN else Form.JUDGMENTS, Container.JSONL)
-    first = ward.import_run(patient) if patient.form is Form.RUN else ward.import_qrels(patient)
-    return f"{first} && {jq(made, [_change(made, role, reason)])}"
+        finer = [".expected_fragments = .expected_sources"] if is_finer else []
+        return jq(patient.look, [*finer, _change(patient.look, role, reason)])
+    if patient.form is Form.RUN:
+        first, look = ward.import_run(patient), Look(mended(patient.path, "ranked"), Form.RANKED, Container.JSONL)
+    else:
+        first, look = ward.import_qrels(patient), Look(mended(patient.path, "judgments"), Form.JUDGMENTS, Container.JSONL)
+    return f"{first} && {jq(look, [_change(look, role, reason)])}"
 
 
 def _change(look: Look, role: str, reason: Reason) -> str:
     """The jq filter that rewrites every id in the field that plays `role`."""
     key = field(look.roles.get(role, role))
     if role == "expected_sources":
-        finer = f".expected_fragments = {key} | " if reason.kind == "fragment_ids" and look.form is Form.JUDGMENTS else ""
-        renamed = " | ".join(
-            f"{field(name)} |= (if . then with_entries(.key |= ({reason.jq})) else . end)" for name in ["relevance"]
-        )
-        return f'{finer}{key} |= (map({reason.jq}) | unique) | if has("relevance") then {renamed} else . end'
+        grades = f"if .relevance then .relevance |= with_entries(.key |= ({reason.jq})) else . end"
+        one = f"tostring | {reason.jq}"
+        return f'{key} |= (if type == "array" then map({one}) | unique else ({one}) end) | {grades}'
+    if role == "fragment_id" and "fragment_ids" in look.roles:
+        return f".fragment_ids |= map({reason.jq})"
     if role == "fragment_id" and "fragment_id" not in look.roles:
-        return (
-            f".fragment_ids |= map({reason.jq})" if "fragment_ids" in look.roles else f".results[].fragment_id |= ({reason.jq})"
-        )
+        return f".results[].fragment_id |= ({reason.jq})"
     return f"{key} |= ({reason.jq})"
 
 
 def _apart(patient: Patient, name: str, message: str, fix: str) -> Diagnosis:
-    return _diagnosis(patient, "ids_do_not_meet", name, message, fix)
-
-
-def _diagnosis(patient: Patient, kind: str, name: str, message: str, fix: str = "", severity: str = "error") -> Diagnosis:
-    return Diagnosis(
-        severity="error" if severity == "error" else "warning",
-        kind=kind,
-        file=patient.path,
-        line=0,
-        field=name,
-        message=message,
-        fix=fix,
-    )
+    return made(patient.path, "ids_do_not_meet", name, message, fix=fix)
 
 
 # ---- by the words
@@ -166,12 +160,20 @@ def lexical(ward: Ward) -> Iterator[Diagnosis]:
         findings = Findings()
         check_lexical(rows_of(ward, judged), corpus, findings)
         for found in findings.warnings:
-            fix = ""
-            if judged.qrels is not None:
-                grades = sorted({j.grade for docs in judged.qrels.topics.values() for j in docs.values()})
-                flags = ORDINAL if found.kind == "unrelated_sources" else ("--grade-map", flipped(grades))
-                fix = ward.import_qrels(judged, *flags)
-            yield _diagnosis(judged, found.kind, found.field, found.message, fix, severity="warning")
+            fix = _mend_import(ward, judged, found.kind)
+            yield made(judged.path, found.kind, found.field, found.message, fix=fix, severity="warning")
+
+
+def _mend_import(ward: Ward, judged: Patient, kind: str) -> str:
+    """The import that reads qrels by position, or with the scale turned over; "" for other files."""
+    if judged.qrels is None:
+        return ""
+    if kind == "reversed_scale":
+        grades = sorted({j.grade for docs in judged.qrels.topics.values() for j in docs.values()})
+        return ward.import_qrels(judged, "--grade-map", flipped(grades))
+    n = sum(texts.rows for texts in ward.of(Form.TOPICS)[:1])
+    countable = all(name.isdecimal() and 1 <= int(name) <= n for name in judged.queries)
+    return ward.import_qrels(judged, *ORDINAL) if countable else ""
 
 
 def corpus_of(ward: Ward) -> Corpus:
@@ -180,11 +182,10 @@ def corpus_of(ward: Ward) -> Corpus:
     corpus = load_corpus(paths, None, Findings())[0] if paths else Corpus()
     for look in (patient.look for patient in ward.of(Form.PASSAGES)):
         for record in look.records:
-            row = {role: str(record.value.get(key) or "") for role, key in look.roles.items()}
-            if row.get("fragment_id") and row["fragment_id"] not in corpus.sources:
-                corpus.add(
-                    Fragment.model_validate({k: v for k, v in row.items() if v or k == "text"} | {"text": row.get("text", "")})
-                )
+            row = {role: str(given) for role, key in look.roles.items() if (given := record.value.get(key)) not in (None, "")}
+            if (name := row.get("fragment_id")) is not None and name not in corpus.sources:
+                with suppress(ValidationError):
+                    corpus.add(Fragment.model_validate({"text": "", **row}))
     return corpus
 
 
@@ -193,7 +194,7 @@ def rows_of(ward: Ward, judged: Patient) -> list[Located]:
     if judged.form is Form.JUDGMENTS:
         return load_judgments([judged.path], Findings(), lenient=True)
     if judged.qrels is not None:
-        texts = _texts(ward)
+        texts = _texts(ward, ordinal=ward.is_ordinal(judged))
         known = replace(judged.qrels, topics={t: docs for t, docs in judged.qrels.topics.items() if t in texts})
         rows = trec_rows.judgments_from(known, texts=texts).rows
     else:
@@ -201,10 +202,12 @@ def rows_of(ward: Ward, judged: Patient) -> list[Located]:
     return [Located(Place(judged.path), row) for row in rows]
 
 
-def _texts(ward: Ward) -> dict[str, str]:
+def _texts(ward: Ward, *, ordinal: bool) -> dict[str, str]:
+    """Texts by topic, or by position."""
     looks = [patient.look for patient in ward.of(Form.TOPICS)[:1]]
     pairs = [(r.value.get(look.roles["query_id"]), r.value.get(look.roles["query"])) for look in looks for r in look.records]
-    return {str(name): str(text) for name, text in pairs if name is not None and text}
+    numbered = enumerate((text for _, text in pairs), 1) if ordinal else pairs
+    return {str(name): str(text) for name, text in numbered if name is not None and text}
 
 
 def _golden_rows(look: Look) -> Iterator[RetrievalJudgment]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tripos.contracts.fragments import source_of
+from tripos.curate.idspaces import why_apart
 from tripos.curate.recognise import Form, Look, opened
 from tripos.curate.repair import mended, tripos
 from tripos.errors import Findings
@@ -13,6 +14,7 @@ from tripos.files.formats import trec
 
 JUDGED = (Form.JUDGMENTS, Form.GOLDENS, Form.QRELS)
 RESULTS = (Form.RANKED, Form.RUN)
+ORDINAL = ("--query-ids", "ordinal")
 CORPUS = (Form.FRAGMENTS, Form.PASSAGES)
 
 
@@ -116,8 +118,16 @@ class Ward:
         """Import of qrels, with the texts where they were given."""
         texts = self.of(Form.TOPICS)
         queries = ["--queries", texts[0].path] if texts else []
-        return tripos("import trec", "--qrels", qrels.path, *queries, *flags, "--output", mended(qrels.path))
+        ordinal = ["--query-ids", "ordinal"] if self.is_ordinal(qrels) and ORDINAL[1] not in flags else []
+        output = mended(qrels.path, "judgments")
+        return tripos("import trec", "--qrels", qrels.path, *queries, *ordinal, *flags, "--output", output)
+
+    def is_ordinal(self, qrels: Patient) -> bool:
+        """Whether the topics of the qrels look like positions among the texts given."""
+        texts = self.of(Form.TOPICS)
+        reason = why_apart(qrels.queries, texts[0].queries) if texts else None
+        return reason is not None and reason.kind == "ordinals"
 
     def import_run(self, run: Patient) -> str:
         """Import of a run."""
-        return tripos("import trec", "--run", run.path, "--output", mended(run.path))
+        return tripos("import trec", "--run", run.path, "--output", mended(run.path, "ranked"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -246,7 +247,8 @@ def _roles(names: Iterable[str], form: Form) -> dict[str, str]:
 
 def _plain(path: str, sample: Sequence[str]) -> Look:
     if re.match(r"\.I\s+\S", sample[0]):
-        return Look(path, Form.SMART)
+        has_documents = any(re.match(r"\.[TAB]\s*$", line) for line in sample)
+        return Look(path, Form.SMART, inside="documents" if has_documents else "texts")
     rows = [line.split() for line in sample if not line.lstrip().startswith("#")]
     if _mostly(len(row) == 4 and bool(_INTEGER.fullmatch(row[3])) for row in rows):
         return Look(path, Form.QRELS, Container.COLUMNS)
@@ -274,7 +276,7 @@ def _is_number(text: str) -> bool:
 
 def _separated(path: str, sample: Sequence[str]) -> Look:
     """Query texts (id<TAB>text), or rows under a header."""
-    counts = {separator: len(next(csv.reader([sample[0]], delimiter=separator))) for separator in "\t,;"}
+    counts = {separator: sample[0].count(separator) + 1 for separator in "\t,;"}
     separator = max(counts, key=lambda s: counts[s])
     header = [name.strip().lower() for name in sample[0].split(separator)]
     known = {name for role in ALIASES for name in names_of(role)}
@@ -283,8 +285,12 @@ def _separated(path: str, sample: Sequence[str]) -> Look:
         return _topics(path)
     if not is_headed:
         return Look(path, Form.OTHER, unread="is no JSON, no TREC file, no id<TAB>text, and has no header with a known name")
-    rows = csv.DictReader(read_text(path).splitlines(keepends=True), delimiter=separator)
-    return _named(path, Container.CSV, [Record(rows.line_num, dict(row)) for row in rows], separator)
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=separator)
+    try:
+        records = [Record(rows.line_num, {k: v for k, v in row.items() if k is not None}) for row in rows]
+    except csv.Error as error:
+        return Look(path, Form.OTHER, unread=f"looks like CSV, and is not read as such: line {rows.line_num}: {error}")
+    return _named(path, Container.CSV, records, separator)
 
 
 def _topics(path: str) -> Look:

@@ -26,7 +26,8 @@ def jq(look: Look, steps: Sequence[str], *, slurp: bool = False) -> str:
         steps: jq filters, applied in order.
         slurp: The first step sees a list of all rows, and gives rows.
     """
-    program = " | ".join([step for step in (_rows(look), *steps) if step])
+    steps = [step for step in steps if step != "."]
+    program = " | ".join([step for step in (_rows(look), *steps) if step]) or "."
     if slurp:
         program = " | ".join([f"[{_rows(look) or '.[]'}]", *steps])
     flags = "-sc" if slurp and look.container in (Container.JSONL, Container.CSV) else "-c"
@@ -58,11 +59,11 @@ def _feed(look: Look) -> tuple[str, str]:
     return ("", pipe) if pipe else (f" {path}", "")
 
 
-def mended(path: str) -> str:
-    """The name for the mended copy, beside the file."""
+def mended(path: str, what: str = "mended") -> str:
+    """The name for the mended copy, or for `what` is made of the file, beside it."""
     place = Path(path)
     stem = place.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0] or place.name
-    return str(place.with_name(f"{stem}.mended.jsonl"))
+    return str(place.with_name(f"{stem}.{what}.jsonl"))
 
 
 def tripos(command: str, *arguments: str) -> str:

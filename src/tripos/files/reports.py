@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from tripos.contracts.base import Contract
-from tripos.files.jsonl import dump_line
-from tripos.files.streams import whole
+from tripos.contracts.reports import RetrievalReport
+from tripos.errors import Finding, InputError, Place
+from tripos.files.jsonl import dump_line, explained
+from tripos.files.streams import STDIN, read_text, whole
 
 _NUMBERS = re.compile(rb"\[\n\s+((?:[-+0-9.eE]+|null)(?:,\n\s+(?:[-+0-9.eE]+|null))*)\n\s+\]")
 
@@ -38,3 +42,26 @@ def write_together(folder: Path, report: tuple[str, Contract], rows: tuple[str, 
         for row in rows[1]:
             whole_rows.write(dump_line(plain(row)))
     return report_path, rows_path
+
+
+def load_retrieval_report(path: str) -> RetrievalReport:
+    """The retrieval report, strictly; raises InputError with every fault."""
+    text = read_text(path)
+    try:
+        return RetrievalReport.model_validate_json(text)
+    except ValidationError as error:
+        found = [Finding(kind, message, Place(path), field) for kind, field, message in explained(error, RetrievalReport)]
+    raise InputError(found)
+
+
+def input_paths(report: RetrievalReport, path: str, role: str) -> list[str]:
+    """The report's inputs of one role as they are found from here, `NAME=FILE` where one names its collection.
+
+    Raises InputError for an input that was standard input, which cannot be read again.
+    """
+    found = [entry for entry in report.provenance.inputs if entry.role == role]
+    if any(entry.path == STDIN for entry in found):
+        text = f"{role.replace('_', ' ')} came from standard input, which cannot be read again: evaluate from a file"
+        raise InputError.at(path, text, field="provenance.inputs")
+    joined = [(entry.collection, os.path.normpath(Path(path).parent / entry.path)) for entry in found]
+    return [f"{name}={file}" if name else file for name, file in joined]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos.contracts.base import Contract
-from tripos.contracts.corpus import AclDefault, Corpus
 from tripos.contracts.fragments import Fragment
+from tripos.contracts.index import AclDefault, Corpus
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, RetrievalJudgment, Timing
 from tripos.errors import Findings, Place, quoted
 from tripos.files.jsonl import read_rows

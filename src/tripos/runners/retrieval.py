@@ -20,7 +20,7 @@ from tripos.columns.groups import clusters_of, everyone, slices_of
 from tripos.columns.misses import misses
 from tripos.columns.retrieval import MISSING, OK, RetrievalColumns
 from tripos.contracts.config import Config, Options
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.contracts.reports import (
     Component,
     Counts,
@@ -410,13 +410,15 @@ def _needs_completeness(name: str) -> bool:
 
 def _provenance(columns: RetrievalColumns, config: Config, paths: Mapping[str, str]) -> Provenance:
     given = np.sort(columns.latency_ms[~np.isnan(columns.latency_ms)]).tolist()
-    files = [("fragments", split_name(path)[1]) for path in config.fragments]
-    files += [("judgments", config.judgments.retrieval or ""), ("ranked_results", config.ranked_results or "")]
-    files += [("timings", config.timings)] if config.timings else []
+    files = [("fragments", *split_name(path)[::-1]) for path in config.fragments]
+    files += [("judgments", config.judgments.retrieval or "", None), ("ranked_results", config.ranked_results or "", None)]
+    files += [("timings", config.timings, None)] if config.timings else []
     return Provenance.model_validate(
         {
             "tool": f"tripos {__version__}",
-            "inputs": [{"role": role, "path": paths.get(path, path)} for role, path in files],
+            "inputs": [
+                {"role": role, "path": paths.get(path, path), "collection": collection} for role, path, collection in files
+            ],
             "latency_ms": Latency(n=len(given), **{f"p{q}": quantile(given, q / 100) for q in (50, 95, 99)}),
         }
     )

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal
 
 from tripos.contracts.base import Scalar
 from tripos.contracts.config import SearchConfig
-from tripos.contracts.corpus import AclDefault, Corpus
+from tripos.contracts.index import AclDefault, Corpus
 from tripos.contracts.retrieval import RetrievalJudgment
 from tripos.errors import Findings, NothingToEvaluate, Place, UsageError
 from tripos.files.jsonl import dump_line, write_lines

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tripos.contracts.base import Scalar, shown
 from tripos.contracts.config import SearchConfig
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.errors import ConfigError, Finding, InputError, Place, quoted, suggest
 from tripos.search.masks import Masks
 from tripos.search.protocol import Hit, Query

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos.contracts.base import Scalar
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 
 Mask = NDArray[np.bool_]
 _ABSENT = ("absent",)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from tripos.contracts.base import Scalar
 from tripos.contracts.config import SearchConfig
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import cast
 
 from tripos.contracts.config import SearchConfig
-from tripos.contracts.corpus import Corpus
+from tripos.contracts.index import Corpus
 from tripos.errors import TriposError, UsageError, quoted, suggest
 from tripos.search.protocol import Factory, Searcher
 

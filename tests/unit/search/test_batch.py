@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tripos.contracts.config import SearchConfig
-from tripos.contracts.corpus import AclDefault, Corpus
+from tripos.contracts.index import AclDefault, Corpus
 from tripos.errors import Findings, InputError, NothingToEvaluate, UsageError
 from tripos.files.retrieval import load_corpus, read_ranked
 from tripos.fingerprint import policy_component

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tripos.contracts.base import Scalar
 from tripos.contracts.config import SearchConfig
-from tripos.contracts.corpus import AclDefault, Corpus
 from tripos.contracts.fragments import Fragment
+from tripos.contracts.index import AclDefault, Corpus
 from tripos.errors import ConfigError, InputError, UsageError
 from tripos.search import Hit, Query, Searcher
 from tripos.search.lexical import Lexical, best

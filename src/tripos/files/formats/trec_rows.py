@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tripos.contracts.corpus import Corpus
 from tripos.contracts.fragments import source_of
+from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import RetrievalJudgment
 from tripos.errors import MAX_SHOWN, Findings, Place, UsageError, quoted, suggest
 from tripos.files.formats.trec import MAX_GRADE, Judged, Qrels, Run, Topic, id_fault, in_trec_order, keeps_order
