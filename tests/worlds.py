@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.builders import Row, World, judgment
+from tests.builders import Order, Row, World, judgment
 from tests.differential.oracle import Oracle, catalogued
 
 SOURCES = ("a", "b", "é", "日本", "d::e")
@@ -119,7 +119,8 @@ def results_of(draw: st.DrawFn, query_id: str, form: str, world: World) -> list[
     scores = [draw(st.sampled_from(SCORES)) for _ in ids] if needed or draw(st.booleans()) else None
     if scores is not None and world.order == "strict":
         scores = sorted(scores, reverse=True)
-    pairs = list(zip(ids, scores or [None] * len(ids), strict=True))
+    blank: list[float | None] = [None] * len(ids)
+    pairs = list(zip(ids, blank if scores is None else scores, strict=True))
     if form == "flat":
         lines: list[Row] = [{"query_id": query_id, "fragment_id": n, "rank": i} for i, (n, _) in enumerate(pairs, 1)]
         return [line if score is None else line | {"score": score} for line, (_, score) in zip(lines, pairs, strict=True)]
@@ -140,7 +141,7 @@ def worlds(draw: st.DrawFn, max_rows: int = 4) -> World:
     if fragments and draw(st.integers(0, 4)) == 0:
         fragments = [catalogued(row) for row in fragments]
     limit = draw(st.integers(1, 6))
-    order = draw(st.sampled_from(["strict", "strict", "score", "trec"]))
+    orders: list[Order] = ["strict", "strict", "score", "trec"]
     frame = World(
         judgments=[],
         results=[],
@@ -150,7 +151,7 @@ def worlds(draw: st.DrawFn, max_rows: int = 4) -> World:
         unit=draw(st.sampled_from(["fragment", "source"])),
         min_score=draw(st.sampled_from(MIN_SCORES)),
         acl_default=draw(st.sampled_from(["public", "deny"])),
-        order=order,
+        order=draw(st.sampled_from(orders)),
         options={"duplicates": "keep-first"} if draw(st.booleans()) else {},
     )
     names = [f"q{i}" for i in range(draw(st.integers(1, max_rows)))]

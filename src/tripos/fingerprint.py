@@ -7,7 +7,8 @@ lines, keys or sets, and however the corpus is split into files.
 from __future__ import annotations
 
 import hashlib
-import struct
+import sys
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ import rfc8785
 
 from tripos.contracts.base import shown
 from tripos.contracts.config import DepthConfig, SearchConfig
+from tripos.contracts.corpus import CorpusJudgment, CorpusResult
 from tripos.contracts.fragments import DEFAULT_COLLECTION, Fragment, text_digest
 from tripos.contracts.generation import Answered, GenerationAnswer, GenerationJudgment, Judged, Requirement
 from tripos.contracts.reports import Component
@@ -51,18 +53,36 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "latency_ms": "a clock reading",
         "metadata": "the user's own",
     },
+    "CorpusJudgment": {
+        "review_status": "selects the rows: only reviewed ones are digested",
+        "notes": "a note to reviewers",
+        "reviewer": "who reviewed decides no number",
+        "reviewed_at": "when it was reviewed decides no number",
+        "source_file": "provenance",
+        "tags": "a note to reviewers",
+        "metadata": "the user's own",
+    },
+    "CorpusResult": {
+        "latency_ms": "a clock reading",
+        "system_fingerprint": "checked against the retrieval report",
+        "metadata": "the user's own",
+    },
+    "FanOut": {"latency_ms": "a clock reading"},
+    "FanOutHit": {"score": "the list order decides every figure; scores may not contradict it"},
     "Config": {
         "name": "a label, kept in the report itself",
         "scope": "kept in the report itself; certification asks for full",
         "ranked_results": "a path; the content has results_digest",
         "timings": "a path to clock readings",
         "run": "a path",
+        "corpus": "paths; the contents have their digests in the corpus report",
         "generation": "its parts are covered or excluded one by one (GenerationConfig)",
         "gates": "thresholds decide the verdict, no figure; kept in the report itself",
     },
     "JudgmentsConfig": {
         "retrieval": "a path; the content is component B",
         "generation": "a path; the content has the judgments_digest of the generation report",
+        "corpus": "a path; the content has the judgments_digest of the corpus report",
     },
     "GenerationConfig": {
         "input": "a path; the content has judgments_digest and answers_digest",
@@ -74,6 +94,10 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "qualified_answer_target": "a target, kept in the report itself",
         "abstention_target": "a target, kept in the report itself",
         "dropped_gates": "gates decide the verdict, no figure; kept in the report itself",
+    },
+    "CorpusConfig": {
+        "results": "a path; the content has the results_digest of the corpus report",
+        "retrieval_report": "a path; its fingerprint is taken over",
     },
     "SearchConfig": {},
     "DepthConfig": {},
@@ -92,7 +116,6 @@ EXCLUDED: dict[str, dict[str, str]] = {
 _SETS = frozenset(
     {"expected_sources", "required_sources", "nonrelevant_sources", "forbidden_sources", "expected_fragments", "groups", "acl"}
 )
-_PLAIN = (str, int, bool, type(None))
 _MAX_PLAIN_INT = 2**53
 
 
@@ -101,20 +124,38 @@ def canonical(value: Any) -> bytes:
 
     Raises ValueError for NaN, Infinity and integers beyond 2^53, which canonical JSON cannot carry.
     """
-    if _is_plain(value):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    return rfc8785.dumps(value)
+    try:
+        return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+    except _NotPlainError:
+        return rfc8785.dumps(value)
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether orjson writes this the canonical way: no floats, no large integers, keys of ASCII alone."""
-    if isinstance(value, dict):
-        return all(isinstance(k, str) and k.isascii() and _is_plain(v) for k, v in value.items())
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return -_MAX_PLAIN_INT < value < _MAX_PLAIN_INT
-    return isinstance(value, _PLAIN)
+class _NotPlainError(Exception):
+    """The value needs the general writer."""
+
+
+def _plain(value: Any) -> Any:
+    """The value with whole floats as integers, where orjson then writes it the canonical way; else _NotPlainError.
+
+    That is: keys of ASCII alone, integers within 2^53, other floats of a size that no writer puts in exponent form.
+    """
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is dict:
+        if not all(type(key) is str and key.isascii() for key in value):
+            raise _NotPlainError
+        return {key: _plain(inner) for key, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(inner) for inner in value]
+    if kind is int and -_MAX_PLAIN_INT < value < _MAX_PLAIN_INT:
+        return value
+    if kind is float:
+        if value.is_integer() and -_MAX_PLAIN_INT < value < _MAX_PLAIN_INT:
+            return int(value)
+        if 1e-6 <= abs(value) < 1e15:
+            return value
+    raise _NotPlainError
 
 
 def digest(value: Any) -> str:
@@ -187,18 +228,18 @@ def fragment_content(fragment: Fragment) -> dict[str, Any]:
 
 def judgment_content(row: RetrievalJudgment) -> dict[str, Any]:
     """What component B digests of one reviewed row: defaults filled in, sets sorted."""
-    excluded = EXCLUDED["RetrievalJudgment"]
-    content: dict[str, Any] = row.model_dump(mode="json", exclude=set(excluded))
+    content: dict[str, Any] = {name: getattr(row, name) for name in _JUDGMENT_FIELDS}
     for name in _SETS & content.keys():
         content[name] = sorted(set(content[name]))
-    content["expected_groups"] = sorted(sorted(set(g)) for g in content["expected_groups"])
-    content["expected_evidence"] = sorted(content["expected_evidence"], key=lambda e: (e["source_id"], e["quote"]))
+    content["expected_groups"] = sorted(sorted(set(g)) for g in row.expected_groups)
+    quotes = sorted((e.source_id, e.quote) for e in row.expected_evidence)
+    content["expected_evidence"] = [{"source_id": source, "quote": quote} for source, quote in quotes]
     content["relevance"] = row.grades
-    if content["principal"] is not None:
-        content["principal"] = {"groups": sorted(set(content["principal"]["groups"]))}
+    content["principal"] = None if row.principal is None else {"groups": sorted(set(row.principal.groups))}
     return content
 
 
+_JUDGMENT_FIELDS = sorted(set(RetrievalJudgment.model_fields) - set(EXCLUDED["RetrievalJudgment"]))
 JUDGED_FIELDS = frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
 ANSWERED_FIELDS = frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
 
@@ -229,6 +270,34 @@ def answer_content(row: Answered) -> dict[str, Any]:
     return content
 
 
+def corpus_judgment_content(row: CorpusJudgment) -> dict[str, Any]:
+    """What judgments_digest covers of one reviewed corpus judgment: defaults filled in, sets sorted."""
+    content: dict[str, Any] = row.model_dump(mode="json", exclude=set(EXCLUDED["CorpusJudgment"]))
+    content["expected_collections"] = sorted(set(row.expected_collections))
+    content["expected_sources"] = {name: sorted(set(sources)) for name, sources in row.expected_sources.items()}
+    content["expected_relationships"] = sorted({r.triple for r in row.expected_relationships})
+    content["principal"] = None if row.principal is None else {"groups": sorted(set(row.principal.groups))}
+    return content
+
+
+def corpus_result_content(row: CorpusResult) -> dict[str, Any]:
+    """What results_digest covers of one corpus result: every list in its order, and `final` as it is by default."""
+    fans = [[f.collection, f.k, [hit.fragment_id for hit in f.results]] for f in row.fan_out or ()]
+    expansion = row.expansion and {
+        "relationships": sorted({r.triple for r in row.expansion.relationships}),
+        "added_fragment_ids": list(row.expansion.added_fragment_ids),
+    }
+    return {
+        "query_id": row.query_id,
+        "routed_collections": row.routed_collections,
+        "fan_out": sorted(fans),
+        "merged": row.merged,
+        "expansion": expansion,
+        "final": row.handed_on,
+        "error": row.error,
+    }
+
+
 def judgments_component(rows: Iterable[RetrievalJudgment], version: str | None, completeness: str) -> Component:
     """Component B: the reviewed rows, the declared version and completeness."""
     reviewed = [row_digest(judgment_content(row)) for row in rows if row.review_status == "reviewed"]
@@ -253,9 +322,22 @@ def depth_component(depth: DepthConfig) -> Component:
 
 
 def results_content(query_id: str, fragment_ids: Sequence[str], scores: Sequence[float] | None, error: str | None) -> bytes:
-    """What the results digest covers of one query: ids in rank order, the error, and each score as its eight bytes."""
-    head = canonical([query_id, list(fragment_ids), error])
-    return head if scores is None else head + struct.pack(f">{len(scores)}d", *(s + 0.0 for s in scores))
+    """What the results digest covers of one query: ids in rank order, the error, and each score as its eight bytes.
+
+    Ids hold no NUL, so that NUL between them keeps them apart.
+    """
+    content = "\0".join((query_id, *fragment_ids)).encode()
+    if error is not None:
+        content += f"\0\0e{len(error)}:{error}".encode()
+    return content if scores is None else content + b"\0\0s" + _eight_bytes_each(scores)
+
+
+def _eight_bytes_each(scores: Sequence[float]) -> bytes:
+    """IEEE 754 doubles, little-endian; −0 as 0."""
+    packed = array("d", scores if 0 not in scores else [score + 0.0 for score in scores])
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
 
 
 NO_CORPUS = Component(digest=None, values=None)

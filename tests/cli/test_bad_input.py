@@ -427,7 +427,7 @@ RANKED = [
     case("flat: a rank twice", both(ranked_flat("s3::f1", "s2::f1", "s4::f1"), lambda w: w.results[3].update(rank=2)), 3,
          line(f"{R}:4", "rank", "2 stands at position 3"), fault=FLAT_LINE),
     case("flat: a faulty line is told once", both(ranked_flat("s3::f1", "s2::f1"), lambda w: w.results[1].update(run="x")), 3,
-         line(R2, "run", "unknown field"), fault="the rest of the query is then told to have gaps in its ranks"),
+         line(R2, "run", "unknown field")),
 ]  # fmt: skip
 
 FLAGS = [
@@ -521,6 +521,27 @@ def test_a_folder_in_place_of_the_misses_costs_neither_file(world: World) -> Non
     outcome = run(world.folder, world.arguments())
     assert (outcome.code, outcome.out) == (2, "")
     assert contents(world.output) == {REPORT: OLD[REPORT]}
+
+
+@pytest.mark.xfail(
+    strict=True, reason="an input that has the name of an output is replaced by it without a word; search refuses that"
+)
+@pytest.mark.parametrize(("name", "as_output"), [(J, REPORT), (R, MISSES)])
+def test_an_output_never_replaces_an_input(name: str, as_output: str, world: World) -> None:
+    world.write()
+    (world.output / as_output).write_bytes(lines(rows_of(world, name)))
+    world.names[name] = f"out/{as_output}"
+    before = world.everything()
+    outcome = run(world.folder, world.arguments())
+    assert (outcome.code, world.everything() == before) == (2, True)
+
+
+@pytest.mark.xfail(strict=True, reason="after 20 warnings the rest is neither shown nor counted")
+def test_warnings_beyond_twenty_are_counted(world: World) -> None:
+    world.judgments += [judgment(f"x{n:03}", "s1", query="Same?") for n in range(31)]
+    outcome = world.run()
+    assert len(outcome.errors) == 21
+    assert "10 more warnings" in outcome.errors[-1]
 
 
 def test_all_errors_come_at_once_capped_at_twenty(world: World) -> None:
@@ -843,6 +864,22 @@ def option(value: str) -> Change:
     return config("hybrid", f"hybrid\n  options: {{a: {value}}}")
 
 
+def torn_gzip(content: bytes) -> bytes:
+    """The content, its compressed form cut short."""
+    return gzip.compress(content)[:-9]
+
+
+def torn_zstd(content: bytes) -> bytes:
+    """The content, its compressed form cut short."""
+    return zstandard.compress(content)[:-9]
+
+
+def zipped(suffix: str, pack: Callable[[bytes], bytes]) -> Change:
+    """The configuration, compressed."""
+    return lambda world: world.files.update({f"kb{suffix}": pack(CONFIG.encode())})
+
+
+UNREAD = "a configuration that cannot be read is told only where it is a plain file"
 OPTIONS = "a policy option that canonical JSON cannot carry ends in exit 70"
 CONFIGS = [
     case("unknown key, near", config("", "nmae: x\n"), 3, line("kb.yaml:10", "nmae", "did you mean name?")),
@@ -888,6 +925,14 @@ CONFIGS = [
     case("an option beyond 2^53", option(str(BIG)), 3, line("kb.yaml:8", "search.options"), fault=OPTIONS),
     case("a nested fusion", config("hybrid", "hybrid\n  fusion: {a: {b: 1}}"), 3, line("kb.yaml:8", "search.fusion.a"),
          fault=SCALARS),
+    *(case(f"a torn configuration{suffix}", zipped(suffix, pack), 3, line(f"kb{suffix}", "", "torn or damaged"),
+           flags=f"--config kb{suffix}", fault=f"{UNREAD}: {became}")
+      for suffix, pack, became in ((".gz", torn_gzip, "130, without a word"), (".zst", torn_zstd, "130, without a word"),
+                                   (".yaml.gz", bytes, "70"), (".yaml.zst", bytes, "70"))),
+    case("a configuration on a device that fails", nothing, 3, line("/proc/self/mem", "", "cannot be read"),
+         flags="--config /proc/self/mem", fault=f"{UNREAD}: 70"),
+    case("a configuration nested too deeply", config("", "a: " + "[" * 5000), 3, line("kb.yaml", "", "nested"),
+         fault=f"{UNREAD}: 70, a RecursionError"),
     case("a missing configuration", lambda w: w.files.update({"kb.yml": b""}), 3,
          line("kb.yaml", "", "no such file", 'mean "kb.yml"')),
     case("a missing input", config(J, "judgmnts.jsonl"), 3,
@@ -900,7 +945,8 @@ def test_configuration_refused(case: Case, world: World) -> None:
     case.change(world)
     world.write()
     before = world.everything()
-    outcome = run(world.folder, ["eval-retrieval", "--config", "kb.yaml", "--output", "out", *case.flags])
+    flags = case.flags or ["--config", "kb.yaml"]
+    outcome = run(world.folder, ["eval-retrieval", *flags, "--output", "out"])
     assert_refused(before, world.everything(), outcome, case)
 
 

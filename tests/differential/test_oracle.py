@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby, permutations, product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.builders import Row, World, by_query, evaluated
+from tests.builders import Row, World, by_query, evaluated, graded, scored
 from tests.differential.oracle import Expected, Oracle
 from tests.worlds import worlds
 from tripos.contracts.reports import Aggregate, Curve
-from tripos.measures.retrieval import RETRIEVAL
+from tripos.measures.retrieval import RETRIEVAL, TIED
 
 NAMES = [*RETRIEVAL, *(record.at("case") for record in RETRIEVAL.values() if record.is_curve)]
 TOLERANCE = 1e-9
@@ -86,3 +89,50 @@ def test_the_oracle_knows_every_measure() -> None:
     fragments = [{"fragment_id": "a", "text": "t", "acl": []}]
     oracle = Oracle(World([full], [{"query_id": "q", "fragment_ids": ["a"]}], fragments))
     assert all(isinstance(oracle.outcome(name, full), list) for name in RETRIEVAL)
+
+
+# ---- ties
+
+
+@st.composite
+def tied_worlds(draw: st.DrawFn) -> World:
+    """Short lists of documents with few scores; every cutoff is a headline, so that no tie stands inside all of them."""
+    names, limit = ("a", "b", "c", "x", "y"), draw(st.integers(1, 5))
+    rows, results = [], []
+    for query in ("q0", "q1", "q2")[: draw(st.integers(1, 3))]:
+        grades = draw(st.dictionaries(st.sampled_from(names[:3]), st.sampled_from([1, 2, 3]), min_size=1))
+        rows.append(graded(query, grades))
+        ids = draw(st.lists(st.sampled_from(names), unique=True))
+        scores = sorted((draw(st.sampled_from([0.9, 0.5, 0.1])) for _ in ids), reverse=True)
+        results.append(scored(query, dict(zip(ids, scores, strict=True))))
+    return World(rows, results, limit=limit, cutoffs=range(1, limit + 1))
+
+
+def orders(result: Row) -> Iterator[Row]:
+    """Every order of the list that its scores allow."""
+    pairs = zip(result["fragment_ids"], result["scores"], strict=True)
+    groups = [list(permutations(group)) for _, group in groupby(pairs, key=lambda pair: pair[1])]
+    for chosen in product(*groups):
+        yield scored(result["query_id"], dict(pair for group in chosen for pair in group))
+
+
+@given(tied_worlds())
+@settings(SETTINGS, max_examples=50)
+def test_ties_against_every_order_of_them(world: World) -> None:
+    ties = {t.k: t for t in evaluated(world).report.ties}
+    straddled = {
+        k: sum(len(r["scores"]) > k and r["scores"][k - 1] == r["scores"][k] for r in world.results)
+        for k in range(1, world.limit + 1)
+    }
+    assert {k: t.rows for k, t in ties.items()} == {k: n for k, n in straddled.items() if n}
+    for name in TIED if ties else ():
+        least, most = [], []
+        for row, result in zip(world.judgments, world.results, strict=True):
+            curves = [Oracle(World([row], [order], limit=world.limit)).outcome(name, row) for order in orders(result)]
+            tables = list(zip(*(curve for curve in curves if isinstance(curve, list)), strict=True))
+            least.append([min(column) for column in tables])
+            most.append([max(column) for column in tables])
+        for k, tie in ties.items():
+            full = RETRIEVAL[name].at(k)
+            assert tie.best[full] == pytest.approx(statistics.fmean(curve[k - 1] for curve in most), abs=TOLERANCE), full
+            assert tie.worst[full] == pytest.approx(statistics.fmean(curve[k - 1] for curve in least), abs=TOLERANCE), full

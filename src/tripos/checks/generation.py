@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tripos.checks.evidence import Alternative, holders
 from tripos.checks.retrieval import is_placeholder
 from tripos.contracts.base import shown
-from tripos.contracts.index import Corpus
 from tripos.contracts.generation import Answered, Judged, Requirement
+from tripos.contracts.index import Corpus
 from tripos.errors import MAX_SHOWN, Findings, Place, quoted, suggest
 from tripos.files.generation import Pair
 
@@ -57,15 +57,22 @@ def shown_to(pair: Pair, listed: Sequence[str] | None) -> Shown:
 class Checker:
     """The checks of one run, row by row. Faults go to `findings`."""
 
-    def __init__(self, resolver: Resolver, findings: Findings, *, is_bound: bool, lenient: bool) -> None:
+    def __init__(self, resolver: Resolver, findings: Findings, *, system: str | None, lenient: bool) -> None:
         self.resolver, self.findings = resolver, findings
-        self.is_bound, self.lenient = is_bound, lenient
+        self.system, self.lenient = system, lenient
 
     def check(self, pair: Pair, evidence: Shown) -> None:
         """Everything about one pair that needs more than the row itself."""
         self._judged(pair.judged, pair.place)
         if pair.answered is not None:
             self._evidence(pair.judged, pair.answered, pair.place, evidence.listed)
+
+    def check_query(self, pair: Pair, asks_otherwise: Callable[[str, str], bool]) -> None:
+        """One query_id means one text, in all layers."""
+        query = pair.judged.query
+        if query is not None and asks_otherwise(pair.judged.query_id, query):
+            text = f'is "{quoted(query)}", but the retrieval judgments ask something else under this query_id'
+            self.findings.error("query", pair.place, "query", text)
 
     def _judged(self, row: Judged, place: Place) -> None:
         self._placeholders(row, place)
@@ -121,10 +128,10 @@ class Checker:
     def _evidence(self, judged: Judged, row: Answered, place: Place, listed: Sequence[str] | None) -> None:
         """What the answer says it was shown must lie within the bound list; multi-hop rows take the corpus layer's."""
         given = row.evidence_fragment_ids
-        if given is None:
+        if given is None or row.system_fingerprint not in (None, self.system):  # a foreign stamp says all, and is refused
             return
         self._known(given, place, "evidence_fragment_ids")
-        if not self.is_bound or (judged.category or "").startswith("multi_hop"):
+        if self.system is None or (judged.category or "").startswith("multi_hop"):
             return
         if outside := [name for name in given if name not in set(listed or ())]:
             more = f" and {len(outside) - 1} more" if len(outside) > 1 else ""

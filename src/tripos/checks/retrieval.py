@@ -13,7 +13,11 @@ from tripos.contracts.retrieval import CATEGORIES, RetrievalJudgment
 from tripos.errors import MAX_SHOWN, Findings, quoted, suggest
 from tripos.files.retrieval import Located
 
-_PLACEHOLDER = re.compile(r"(REPLACE_(ME|WITH)|TODO|TBD|FIXME|XXX|PLACEHOLDER|CHANGE_?ME)([_\W].*)?|<[^<>]*>", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"(?i:REPLACE_(ME|WITH)([_\W].*)?|TODO|TBD|FIXME|XXX|PLACEHOLDER|CHANGE_?ME|(TODO|FIXME):.*)"  # a word by itself
+    r"|(TODO|TBD|FIXME|PLACEHOLDER|CHANGE_?ME)[_\W].*"  # in capitals, with a tail: "todo-list" may be a source
+    r"|<[^<>@]*>"  # not <20240101.1@mail.example>, which is a message's id
+)
 
 _SOURCES = ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources")
 
@@ -132,7 +136,7 @@ def _absent(name: str, corpus: Corpus, findings: Findings) -> str:
 
 def _near(name: str, names: Collection[str], findings: Findings) -> str:
     """The did-you-mean clause, for the first findings alone: over thousands it would take minutes."""
-    return suggest(name, names) if findings.n_errors + findings.n_warnings < 5 * MAX_SHOWN else ""
+    return suggest(name, names) if findings.n_errors + findings.n_warnings < MAX_SHOWN else ""
 
 
 def _fragments(located: Located, corpus: Corpus, findings: Findings, lenient: bool) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from tripos.contracts.base import shown
 from tripos.contracts.config import MODES, SearchConfig
 from tripos.contracts.reports import Component
+from tripos.contracts.retrieval import RankedRow
 from tripos.errors import NotComparable
-from tripos.files.retrieval import RankedRow
 from tripos.fingerprint import digest
 
 _MAX_OPTIONAL = 6

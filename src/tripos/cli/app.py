@@ -14,6 +14,7 @@ import typer
 from tripos import __version__
 from tripos.cli.describing import describe_app, fingerprint
 from tripos.cli.evaluating import eval_retrieval
+from tripos.cli.generating import eval_generation, evidence
 from tripos.cli.importing import export_app, import_app
 from tripos.cli.searching import search
 from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError
@@ -28,6 +29,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("eval-retrieval")(eval_retrieval)
+app.command("eval-generation")(eval_generation)
+app.command("evidence")(evidence)
 app.command("search")(search)
 app.command("fingerprint")(fingerprint)
 app.add_typer(describe_app, name="describe")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -117,7 +116,7 @@ def eval_retrieval(
     Reads judgments and ranked results, writes report.json and misses.jsonl, and exits 0 passed, 1 a gate failed,
     6 incomplete; 2 usage, 3 invalid input, 4 another corpus or policy, 5 nothing to evaluate.
     """
-    from tripos.cli.settings import gate_flags, settle
+    from tripos.cli.settings import gate_flags, settle, show_config
 
     flags: dict[str, Any] = {
         "name": name,
@@ -137,7 +136,7 @@ def eval_retrieval(
     }
     settings = settle(config, flags, gate_flags(fail_under, fail_over))
     if print_config:
-        return _print_config(settings.rows, as_json)
+        return show_config(settings.rows, as_json)
 
     from tripos.contracts.config import Options
     from tripos.runners.retrieval import check_gates, evaluate
@@ -166,17 +165,6 @@ def eval_retrieval(
     return outcome.report.verdict.exit_code
 
 
-def _print_config(rows: list[tuple[str, Any, str]], as_json: bool) -> int:
-    import orjson
-
-    if as_json:
-        print(orjson.dumps({key: {"value": value, "from": origin} for key, value, origin in rows}).decode())
-    else:
-        for key, value, origin in rows:
-            print(f"{key:<26}{orjson.dumps(value).decode():<44}{origin}")
-    return 0
-
-
 def _numbers(text: str | None) -> list[int]:
     try:
         return [int(part) for part in text.split(",")] if text else []
@@ -192,13 +180,11 @@ def _folder(output: str | None, run: str | None) -> Path | None:
 
 
 def _relative(config: Any, folder: Path | None) -> dict[str, str]:
-    """Input paths as seen from the report's folder."""
+    from tripos.cli.settings import relative
     from tripos.files.retrieval import split_name
 
     paths = [split_name(f)[1] for f in config.fragments] + [config.judgments.retrieval, config.ranked_results, config.timings]
-    if folder is None:
-        return {}
-    return {path: path if path == "-" else Path(os.path.relpath(path, folder)).as_posix() for path in paths if path}
+    return relative(paths, folder)
 
 
 def _write(outcome: Any, folder: Path | None, per_query: str | None) -> list[str]:
@@ -211,7 +197,7 @@ def _write(outcome: Any, folder: Path | None, per_query: str | None) -> list[str
         write_rows(per_query, per_query_rows(outcome))
     if folder is None:
         return []
-    pair = write_together(folder, ("report.json", outcome.report), ("misses.jsonl", outcome.misses))
+    pair = write_together(folder, ("report.json", outcome.report), ("misses.jsonl", outcome.miss_lines()))
     return [str(path) for path in pair]
 
 

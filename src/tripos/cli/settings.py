@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tripos.contracts.config import Config, merged, origins
@@ -53,3 +55,22 @@ def gate_flags(under: Sequence[str] | None, over: Sequence[str] | None) -> dict[
                 raise UsageError(f'gate "{name}" is given twice')
             gates[name] = {bound: value}
     return gates
+
+
+def show_config(rows: Sequence[tuple[str, Any, str]], as_json: bool) -> int:
+    """Print every setting with its origin; returns the exit code."""
+    import orjson
+
+    if as_json:
+        print(orjson.dumps({key: {"value": value, "from": origin} for key, value, origin in rows}).decode())
+    else:
+        for key, value, origin in rows:
+            print(f"{key:<36}{orjson.dumps(value).decode():<44}{origin}")
+    return 0
+
+
+def relative(paths: Iterable[str | None], folder: Path | None) -> dict[str, str]:
+    """Input paths as seen from the report's folder, by the path given."""
+    if folder is None:
+        return {}
+    return {path: path if path == "-" else Path(os.path.relpath(path, folder)).as_posix() for path in paths if path}

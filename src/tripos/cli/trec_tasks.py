@@ -10,7 +10,8 @@ from tripos.contracts.index import Corpus
 from tripos.errors import MAX_SHOWN, Findings, NothingToEvaluate, UsageError, quoted
 from tripos.files.formats import trec, trec_rows
 from tripos.files.jsonl import dump_line, write_lines
-from tripos.files.retrieval import load_corpus, load_judgments, read_ranked
+from tripos.files.ranked import read_ranked
+from tripos.files.retrieval import load_corpus, load_judgments
 from tripos.files.streams import whole
 
 

@@ -1,4 +1,8 @@
-"""Alignment: judgments and ranked results, row by row, into columns."""
+"""Alignment: judgments and ranked results, row by row, into columns.
+
+This is the inner loop of an evaluation, so it works on whole lists and looks a row's few judged sources up, instead of going
+through its results one by one.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,31 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tripos.checks.evidence import Alternative, evidence_units
-from tripos.columns.misses import miss_reasons
+from tripos.columns.misses import lacks_some, miss_line
 from tripos.columns.ranking import Ranked, ranked, select, single_precision, without_duplicates
 from tripos.columns.retrieval import (
     EXPECTED,
     FAILED,
-    FIRST,
     FORBIDDEN,
     GRADED,
     MISSING,
     NONRELEVANT,
     OK,
+    HitList,
     Hits,
     RetrievalColumns,
-    RowStory,
-    Units,
+    Story,
+    found_units,
 )
 from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
-from tripos.contracts.retrieval import MissReason, RankedHit, RetrievalJudgment
+from tripos.contracts.retrieval import MissReason, RankedRow, RetrievalJudgment
 from tripos.errors import Findings, suggest
-from tripos.files.retrieval import RankedRow
+from tripos.files.spool import Spool
 from tripos.fingerprint import results_content, unordered
 
-_HitRow = tuple[int, int, float, int]
+_Targets = Mapping[str, tuple[float, int]]
 
 
 @dataclass(slots=True)
@@ -76,8 +80,7 @@ def align(
         results: Ranked rows, in any order; those of other queries are counted.
         reading: Corpus, depth and options. Faults go to its findings.
     """
-    rows = sorted(judgments, key=lambda r: r.query_id)
-    aligner = _Aligner(rows, reading)
+    aligner = _Aligner(sorted(judgments, key=lambda r: r.query_id), reading)
     for row in results:
         aligner.take(row)
     return aligner.columns(), aligner.tally
@@ -94,13 +97,14 @@ class _Aligner:
         self.n_results, self.n_leaks, self.n_violations = (np.zeros(n, dtype=np.int64) for _ in range(3))
         self.n_denied, self.n_required_absent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self.latency = np.full(n, np.nan)
-        self.stories = [RowStory() for _ in rows]
-        self.reasons: list[list[MissReason]] = [["incomplete"] for _ in rows]
-        self.units = [evidence_units(row, reading.corpus) for row in rows]
-        self.hits: list[list[_HitRow]] = [[] for _ in rows]
-        self.tied: dict[int, tuple[int, list[_HitRow], list[_HitRow]]] = {}
+        self.errors: dict[int, str] = {}
+        self.reasons: list[tuple[MissReason, ...]] = [("incomplete",)] * n
+        self.stories, self.places = Spool(), np.full(n, -1, dtype=np.int64)
+        self.hits, self.best, self.worst = HitList(), HitList(), HitList()
+        self.tied: dict[int, int] = {}
         self.groups: list[tuple[int, int]] = []
         self.evidence: list[tuple[int, int]] = []
+        self.unresolved = np.zeros(n, dtype=bool)
 
     def take(self, row: RankedRow) -> None:
         """Measure one row of results against its judgment."""
@@ -109,27 +113,32 @@ class _Aligner:
         if i is None:
             self.tally.without_judgment += 1
             return
-        found = ranked(row, self.reading.options.order, self.reading.findings)
-        keep_first = self.reading.options.duplicates == "keep-first" or self.reading.options.lenient
-        found = without_duplicates(found, keep_first, row.place, self.reading.findings)
+        options, findings = self.reading.options, self.reading.findings
+        found = ranked(row, options.order, findings)
+        keep_first = options.duplicates == "keep-first" or options.lenient
+        found = without_duplicates(found, keep_first, row.place, findings)
         self.tally.results += len(found.ids)
         content = results_content(row.query_id, found.ids, found.scores, row.error)
         self.tally.digests.append(hashlib.sha256(content).digest())
         if row.latency_ms is not None:
             self.latency[i] = row.latency_ms
         if row.error is not None:
-            self.state[i], self.stories[i].error = FAILED, row.error
+            self.state[i], self.errors[i] = FAILED, row.error
             return
         self.state[i] = OK
-        self._safety(i, found)
-        self._place(i, self._scored(row, found), row)
+        story = Story()
+        self._safety(i, found, story)
+        self._place(i, self._scored(row, found), row, story)
 
-    def _safety(self, i: int, found: Ranked) -> None:
-        """Leaks and filter violations at any rank, before any cut."""
-        corpus, judgment, story = self.reading.corpus, self.rows[i], self.stories[i]
-        if corpus is None:
+    def _safety(self, i: int, found: Ranked, story: Story) -> None:
+        """Leaks, filter violations and denied sources, at any rank, before any cut."""
+        corpus, judgment = self.reading.corpus, self.rows[i]
+        if corpus is None or (judgment.principal is None and not judgment.filters):
             return
         known = [name for name in found.ids if name in corpus.sources]
+        if len(found.ids) < self.reading.depth.limit:
+            there = {corpus.sources[name] for name in known}
+            self.n_denied[i] = len(set(judgment.expected_sources) - there)
         if judgment.principal is not None:
             groups = judgment.principal.groups
             story.leaked = [name for name in known if not corpus.readable(name, groups)]
@@ -150,35 +159,45 @@ class _Aligner:
         self.tally.below_min_score += len(found.ids) - len(kept)
         return select(found, kept)
 
-    def _place(self, i: int, found: Ranked, row: RankedRow) -> None:
+    def _place(self, i: int, found: Ranked, row: RankedRow, story: Story) -> None:
         """Positions of judged sources, groups, evidence and required sources."""
-        limit = self.reading.depth.limit
-        sources = [self._source(k, found, row) for k in range(len(found.ids))]
-        scores: Sequence[float | None] = [None] * len(sources) if found.scores is None else found.scores
-        listed = list(zip(found.ids, sources, scores, strict=True))
-        cut = self._cut(listed)
+        limit, by_source = self.reading.depth.limit, self.reading.depth.unit == "source"
+        sources = self._sources(found, row)
+        fragments = found.ids[:limit]
+        order = _first_places(sources) if by_source else range(len(sources))
+        self.tally.beyond_limit += max(len(order) - limit, 0)
+        order = order[:limit]
+        cut = [sources[k] for k in order] if by_source else sources[:limit]
         self.n_results[i] = len(cut)
-        self.tally.beyond_limit += (len(listed) if self.reading.depth.unit == "fragment" else _distinct(sources)) - len(cut)
         targets = _targets(self.rows[i])
-        self.hits[i] = _hit_rows(i, [s for _, s, _ in cut], targets)
-        first = _first_ranks([s for _, s, _ in cut])
-        self._units(i, first, {name: k for k, (name, _, _) in enumerate(listed[:limit], 1)})
-        self._story(i, cut, first, len(found.ids))
-        self._ties(i, listed, targets)
+        first = self.hits.add(i, cut, targets)
+        self._units(i, first, fragments)
+        self._tell(i, first, story, (found, order, cut))
+        if found.scores is not None:
+            self._ties(i, found.scores, sources, targets)
 
-    def _source(self, k: int, found: Ranked, row: RankedRow) -> str:
-        """The source of the k-th result; by the corpus, else as given, else by its id."""
-        name, corpus = found.ids[k], self.reading.corpus
-        given = found.sources[k] if found.sources is not None else None
+    def _sources(self, found: Ranked, row: RankedRow) -> Sequence[str]:
+        """The source of each result; by the corpus, else as given, else by its id."""
+        corpus, given = self.reading.corpus, found.sources
         if corpus is None:
-            return given if given is not None else source_of(name)
-        source = corpus.sources.get(name)
+            if given is not None:
+                return [source_of(name) if g is None else g for name, g in zip(found.ids, given, strict=True)]
+            return [source_of(name) for name in found.ids] if "::" in "".join(found.ids) else found.ids
+        sources = list(map(corpus.sources.get, found.ids))
+        if given is None and None not in sources:
+            return sources  # type: ignore[return-value]  # no None is among them
+        stated = given or [None] * len(sources)
+        return [self._source(*of, row) for of in zip(found.ids, sources, stated, strict=True)]
+
+    def _source(self, name: str, source: str | None, given: str | None, row: RankedRow) -> str:
+        """The source of a result that the corpus lacks, or that names its source itself."""
         if source is None:
             self.tally.unknown_fragments += 1
             if self.reading.options.lenient:
                 self.reading.findings.lenient("unknown_fragments")
             else:
-                text = f'"{name}" is in no fragment{suggest(name, corpus.sources)}: a run of another corpus?'
+                assert self.reading.corpus is not None
+                text = f'"{name}" is in no fragment{suggest(name, self.reading.corpus.sources)}: a run of another corpus?'
                 self.reading.findings.error("unknown_fragment", row.place, "fragment_id", text)
             return given if given is not None else source_of(name)
         if given is not None and given != source:
@@ -186,57 +205,65 @@ class _Aligner:
             self.reading.findings.error("source_id", row.place, "source_id", text)
         return source
 
-    def _cut(self, listed: list[tuple[str, str, float | None]]) -> list[tuple[str, str, float | None]]:
-        if self.reading.depth.unit == "source":
-            listed = list({source: (name, source, score) for name, source, score in reversed(listed)}.values())[::-1]
-        return listed[: self.reading.depth.limit]
-
-    def _units(self, i: int, first: Mapping[str, int], fragments: Mapping[str, int]) -> None:
-        for group in self.rows[i].expected_groups:
+    def _units(self, i: int, first: Mapping[str, int], fragments: Sequence[str]) -> None:
+        judgment = self.rows[i]
+        for group in judgment.expected_groups:
             self.groups.append((i, min((first[s] for s in group if s in first), default=0)))
-        for unit in self.units[i] or []:
-            self.evidence.append((i, _complete_at(unit, fragments)))
+        if judgment.expected_fragments or judgment.expected_evidence:
+            ranks = {name: k for k, name in enumerate(fragments, 1)}
+            self._evidence(i, ranks)
 
-    def _story(self, i: int, cut: list[tuple[str, str, float | None]], first: Mapping[str, int], n_given: int) -> None:
-        judgment, story = self.rows[i], self.stories[i]
+    def _evidence(self, i: int, ranks: Mapping[str, int]) -> None:
+        units = evidence_units(self.rows[i], self.reading.corpus)
+        self.unresolved[i] = units is None
+        self.evidence += [(i, _complete_at(unit, ranks)) for unit in units or []]
+
+    def _tell(self, i: int, first: Mapping[str, int], story: Story, came: tuple[Ranked, Sequence[int], Sequence[str]]) -> None:
+        """Decide whether the row is a miss, and put its story aside if it is."""
+        judgment = self.rows[i]
         depth = judgment.k or self.reading.depth.handed_on
-        wanted = dict.fromkeys([*judgment.expected_sources, *judgment.required_sources])
-        story.found = {source: first.get(source) for source in wanted}
+        story.found = {s: first.get(s) for s in (*judgment.expected_sources, *judgment.required_sources)}
         story.required_absent = [s for s in dict.fromkeys(judgment.required_sources) if not 0 < first.get(s, 0) <= depth]
         self.n_required_absent[i] = len(story.required_absent)
-        hits = [RankedHit(rank=k, fragment_id=n, source_id=s, score=x) for k, (n, s, x) in enumerate(cut[:depth], 1)]
-        story.results = hits
-        barred = set(judgment.forbidden_sources)
-        story.forbidden = [h for h in hits if h.source_id in barred]
-        if self.reading.corpus is not None and (judgment.principal is not None or judgment.filters):
-            short = n_given < self.reading.depth.limit
-            self.n_denied[i] = sum(short and source not in first for source in judgment.expected_sources)
-        self.reasons[i] = miss_reasons(judgment, story, depth, len(cut))
-        if not self.reasons[i]:
-            self.stories[i] = RowStory()
+        forbidden = [s for s in judgment.forbidden_sources if first.get(s, depth + 1) <= depth]
+        reasons = _reasons(judgment, story, depth, bool(forbidden), len(came[2]))
+        self.reasons[i] = reasons
+        if reasons:
+            self.places[i] = self.stories.append(miss_line(judgment, reasons, depth, story, came))
 
-    def _ties(self, i: int, listed: list[tuple[str, str, float | None]], targets: Mapping[str, tuple[float, int]]) -> None:
+    def _ties(self, i: int, scores: Sequence[float], sources: Sequence[str], targets: _Targets) -> None:
         """Where equal scores straddle a headline cutoff: the judged positions at the best and worst order of the ties."""
-        given = [score for _, _, score in listed if score is not None]
-        if not targets or len(given) < 2:
+        n = len(scores)
+        if not targets or n < 2:
             return
-        scores = single_precision(given) if self.reading.options.order == "trec" else given
-        at = sum(1 << n for n, k in enumerate(self.reading.headline) if k < len(scores) and scores[k - 1] == scores[k])
+        if self.reading.options.order == "trec":
+            scores = single_precision(scores)
+        at = sum(1 << bit for bit, k in enumerate(self.reading.headline) if k < n and scores[k - 1] == scores[k])
         if not at:
             return
-        worth = [targets.get(s, (0.0, 0)) for _, s, _ in listed]
-        best = sorted(range(len(listed)), key=lambda j: (-scores[j], -(worth[j][1] & EXPECTED), -worth[j][0]))
-        worst = sorted(range(len(listed)), key=lambda j: (-scores[j], worth[j][1] & EXPECTED, worth[j][0]))
-        tables = [_hit_rows(i, [s for _, s, _ in self._cut([listed[j] for j in o])], targets) for o in (best, worst)]
-        self.tied[i] = (at, tables[0], tables[1])
+        worth = [targets.get(s, (0.0, 0)) for s in sources]
+        best = sorted(range(n), key=lambda j: (-scores[j], -(worth[j][1] & EXPECTED), -worth[j][0]))
+        worst = sorted(range(n), key=lambda j: (-scores[j], worth[j][1] & EXPECTED, worth[j][0]))
+        self.tied[i] = at
+        for table, order in ((self.best, best), (self.worst, worst)):
+            table.add(i, self._cut([sources[j] for j in order]), targets)
+
+    def _cut(self, sources: list[str]) -> list[str]:
+        if self.reading.depth.unit == "source":
+            sources = list(dict.fromkeys(sources))
+        return sources[: self.reading.depth.limit]
 
     def columns(self) -> RetrievalColumns:
         """Everything taken so far as arrays."""
         rows, depth = self.rows, self.reading.depth
-        tied = {i: at for i, (at, _, _) in self.tied.items()}
-        best = [self.tied[i][1] if i in self.tied else hits for i, hits in enumerate(self.hits)]
-        worst = [self.tied[i][2] if i in self.tied else hits for i, hits in enumerate(self.hits)]
-        ideal = [[(i, k, g, EXPECTED) for k, g in enumerate(_ideal(r), 1)] for i, r in enumerate(rows)]
+        for i in np.flatnonzero(self.state != OK).tolist():
+            self._units(i, {}, ())
+        tied = np.zeros(len(rows), dtype=np.int64)
+        tied[list(self.tied)] = list(self.tied.values())
+        hits = self.hits.arrays()
+        ideal = HitList()
+        for i, row in enumerate(rows):
+            ideal.ideal(i, row.grades.values())
         return RetrievalColumns(
             rows=rows,
             limit=depth.limit,
@@ -250,76 +277,68 @@ class _Aligner:
             n_leaks=self.n_leaks,
             n_violations=self.n_violations,
             n_denied=self.n_denied,
-            hits=_hits(self.hits),
-            ideal=_hits(ideal),
-            groups=_found_units(self.groups),
-            evidence=_found_units(self.evidence),
-            evidence_undefined=np.array([u is None for u in self.units], dtype=bool),
-            stories=self.stories,
+            hits=hits,
+            ideal=ideal.arrays(),
+            groups=found_units(self.groups),
+            evidence=found_units(self.evidence),
+            evidence_undefined=self.unresolved,
+            errors=self.errors,
             reasons=self.reasons,
+            stories=self.stories,
+            places=self.places,
             latency_ms=self.latency,
-            tied=np.array([tied.get(i, 0) for i in range(len(rows))], dtype=np.int64),
-            best_hits=_hits(best) if tied else _hits(self.hits),
-            worst_hits=_hits(worst) if tied else _hits(self.hits),
+            tied=tied,
+            best_hits=_replaced(hits, tied > 0, self.best.arrays()),
+            worst_hits=_replaced(hits, tied > 0, self.worst.arrays()),
         )
 
 
-def _distinct(sources: Sequence[str]) -> int:
-    return len(set(sources))
+def _replaced(hits: Hits, tied: np.typing.NDArray[np.bool_], others: Hits) -> Hits:
+    """The hits with those of tied rows taken from `others`."""
+    if not tied.any():
+        return hits
+    kept = ~tied[hits.query]
+    merged = [np.concatenate([column[kept], other]) for column, other in zip(hits, others, strict=True)]
+    order = np.lexsort((merged[1], merged[0]))
+    return Hits(*(column[order] for column in merged))
 
 
-def _targets(row: RetrievalJudgment) -> dict[str, tuple[float, int]]:
+def _reasons(row: RetrievalJudgment, story: Story, depth: int, forbidden: bool, n_results: int) -> tuple[MissReason, ...]:
+    """Every reason, of the closed list, for which a measured row is a miss; () when it is none."""
+    hit = any((story.found[source] or depth + 1) <= depth for source in row.expected_sources)
+    checks: list[tuple[MissReason, bool]] = [
+        ("no_hit", row.should_match and not hit),
+        ("partial", hit and lacks_some(row, story.found)),
+        ("required_absent", bool(story.required_absent)),
+        ("not_empty", not row.should_match and n_results > 0),
+        ("forbidden", forbidden),
+        ("leak", bool(story.leaked)),
+        ("filter_violation", bool(story.violating)),
+    ]
+    return tuple([reason for reason, holds in checks if holds])
+
+
+def _targets(row: RetrievalJudgment) -> _Targets:
     """Each judged source's gain and what it is to the row."""
     grades = row.grades
-    flags: dict[str, int] = dict.fromkeys(grades, GRADED)
+    targets = {name: (grade, GRADED) for name, grade in grades.items()}
     for names, flag in (
         (row.expected_sources, EXPECTED),
         (row.nonrelevant_sources, NONRELEVANT),
         (row.forbidden_sources, FORBIDDEN),
     ):
         for name in names:
-            flags[name] = flags.get(name, 0) | flag
-    return {name: (grades.get(name, 0.0), flag) for name, flag in flags.items()}
+            grade, flags = targets.get(name, (0.0, 0))
+            targets[name] = (grade, flags | flag)
+    return targets
 
 
-def _hit_rows(i: int, sources: Sequence[str], targets: Mapping[str, tuple[float, int]]) -> list[_HitRow]:
-    """The judged positions among ranked sources."""
-    rows: list[_HitRow] = []
-    seen: set[str] = set()
-    for rank, source in enumerate(sources, 1):
-        if (target := targets.get(source)) is not None:
-            grade, flags = target
-            rows.append((i, rank, grade, flags if source in seen else flags | FIRST))
-            seen.add(source)
-    return rows
-
-
-def _first_ranks(sources: Sequence[str]) -> dict[str, int]:
-    return {source: rank for rank, source in reversed(list(enumerate(sources, 1)))}
+def _first_places(sources: Sequence[str]) -> list[int]:
+    """Where each distinct source stands first, in order."""
+    return sorted({source: k for k, source in reversed(list(enumerate(sources)))}.values())
 
 
 def _complete_at(unit: Sequence[Alternative], fragments: Mapping[str, int]) -> int:
     """The rank at which the first alternative is whole; 0 if none is."""
     ranks = [max(fragments[n] for n in way) for way in unit if all(n in fragments for n in way)]
     return min(ranks, default=0)
-
-
-def _ideal(row: RetrievalJudgment) -> list[float]:
-    """All grades of the row, best first."""
-    return sorted(row.grades.values(), reverse=True)
-
-
-def _hits(rows: Sequence[Sequence[_HitRow]]) -> Hits:
-    flat = [hit for row in rows for hit in row]
-    query, rank, grade, flags = zip(*flat, strict=True) if flat else ((), (), (), ())
-    return Hits(
-        np.array(query, dtype=np.int64),
-        np.array(rank, dtype=np.int64),
-        np.array(grade, dtype=np.float64),
-        np.array(flags, dtype=np.int64),
-    )
-
-
-def _found_units(units: list[tuple[int, int]]) -> Units:
-    pairs = np.array(sorted(units), dtype=np.int64).reshape(-1, 2)
-    return Units(pairs[:, 0], pairs[:, 1])

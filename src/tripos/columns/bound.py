@@ -12,11 +12,12 @@ from tripos.contracts.config import Config, DepthConfig, Options, SearchConfig
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import Component, RetrievalReport
-from tripos.contracts.retrieval import RetrievalJudgment
+from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
 from tripos.errors import Findings, NotComparable
 from tripos.files.jsonl import read_rows
+from tripos.files.ranked import read_ranked
 from tripos.files.reports import input_paths, load_retrieval_report
-from tripos.files.retrieval import RankedRow, load_corpus, read_ranked
+from tripos.files.retrieval import load_corpus
 from tripos.fingerprint import (
     COMPONENT_NAMES,
     NO_CORPUS,
@@ -200,10 +201,10 @@ def handed_on(bound: Bound, findings: Findings, told: Told | None = None) -> Ite
 
     Raises, at the end, InputError for faulty rows, then NotComparable for results that are not those measured.
     """
-    digests, options = RowDigests(), bound.options
+    digests, options, reading = RowDigests(), bound.options, _reading(bound.report)
     total = bound.report.counts.result_rows
     for file in input_paths(bound.report, bound.path, "ranked_results"):
-        for n, row in enumerate(read_ranked(file, findings, **_reading(bound.report))):
+        for n, row in enumerate(read_ranked(file, findings, lenient=reading["lenient"], allow_extra=reading["allow_extra"])):
             if told and n % 500 == 0:
                 told(n, total)
             found = ranked(row, options.order, findings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +62,7 @@ class GenerationColumns:
 
     def take(self, rows: Ints) -> GenerationColumns:
         """Some of the rows."""
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         return GenerationColumns(**{k: v[rows] if isinstance(v, np.ndarray) else v for k, v in parts.items()})
 
     @property
@@ -98,7 +99,7 @@ class Gatherer:
 
     has_corpus: bool
     ids: list[str] = field(default_factory=list)
-    columns: dict[str, array[int] | array[float]] = field(
+    columns: dict[str, array[Any]] = field(
         default_factory=lambda: {
             **{name: array("b") for name in _SMALL},
             **{name: array("i") for name in (*_COUNTS, "label", "cluster")},
@@ -140,12 +141,11 @@ class Gatherer:
 
     def gathered(self, order: Ints) -> GenerationColumns:
         """The columns, in the order given."""
-        made = {name: np.asarray(column)[order] for name, column in self.columns.items() if name != "latency_ms"}
-        whole = {name: column if name in _FLOATS else column.astype(np.int64) for name, column in made.items()}
-        clusters = _own_numbers(whole.pop("cluster"))
-        return GenerationColumns(
-            **whole, cluster=clusters, has_corpus=self.has_corpus, has_clusters=bool(self._clusters)
-        )
+        made: dict[str, Any] = {
+            name: np.asarray(column)[order] for name, column in self.columns.items() if name != "latency_ms"
+        }
+        clusters = _own_numbers(made.pop("cluster").astype(np.int64))
+        return GenerationColumns(**made, cluster=clusters, has_corpus=self.has_corpus, has_clusters=bool(self._clusters))
 
 
 def _codes(result: GenerationResult) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-_FIELDS = ("category", "split")
+_FIELDS = ("category", "split", "hops")
 
 
 class Sliceable(Protocol):

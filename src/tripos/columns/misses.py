@@ -1,63 +1,78 @@
-"""Why a row is a miss, from its judgment and the story of its results."""
+"""The stories of missed rows: told when the row is measured, put aside as text, completed when the run has its name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from tripos.columns.retrieval import FAILED, RetrievalColumns, RowStory
-from tripos.contracts.retrieval import MissReason, RetrievalJudgment, RetrievalMiss
+import orjson
 
-
-def miss_reasons(row: RetrievalJudgment, story: RowStory, depth: int, n_results: int) -> list[MissReason]:
-    """Every reason, of the closed list, for which a measured row is a miss; [] when it is none.
-
-    Args:
-        row: The judgment.
-        story: What came; `found` holds ranks within limit.
-        depth: The row's own k, else top_k.
-        n_results: Results left after min_score and limit.
-    """
-    hit = any((story.found.get(source) or depth + 1) <= depth for source in row.expected_sources)
-    checks: list[tuple[MissReason, bool]] = [
-        ("no_hit", row.should_match and not hit),
-        ("partial", hit and _lacks_some(row, story)),
-        ("required_absent", bool(story.required_absent)),
-        ("not_empty", not row.should_match and n_results > 0),
-        ("forbidden", bool(story.forbidden)),
-        ("leak", bool(story.leaked)),
-        ("filter_violation", bool(story.violating)),
-    ]
-    return [reason for reason, holds in checks if holds]
+from tripos.columns.ranking import Ranked
+from tripos.columns.retrieval import OK, RetrievalColumns, Story
+from tripos.contracts.retrieval import MissReason, RetrievalJudgment
 
 
-def _lacks_some(row: RetrievalJudgment, story: RowStory) -> bool:
+def lacks_some(row: RetrievalJudgment, found: Mapping[str, int | None]) -> bool:
     """Whether something expected is beyond limit: a whole group, or a source that stands in no group."""
+    if not row.expected_groups:
+        return any(found[source] is None for source in row.expected_sources)
     grouped = {source for group in row.expected_groups for source in group}
     wanted = [*row.expected_groups, *((s,) for s in row.expected_sources if s not in grouped)]
-    return any(all(story.found.get(source) is None for source in group) for group in wanted)
+    return any(all(found.get(source) is None for source in group) for group in wanted)
 
 
-def misses(columns: RetrievalColumns, run_id: str, configuration: str) -> Iterator[RetrievalMiss]:
-    """Every scored row with at least one reason, by query id."""
+def miss_line(
+    row: RetrievalJudgment,
+    reasons: Sequence[MissReason],
+    depth: int,
+    story: Story,
+    came: tuple[Ranked, Sequence[int], Sequence[str]],
+) -> bytes:
+    """A miss as JSON, still without run_id and fingerprint and its closing brace.
+
+    `came` is the ranking, the places in it that count as positions, and the source at each of these.
+    """
+    found, order, sources = came
+    results = [
+        {
+            "rank": rank,
+            "fragment_id": found.ids[k],
+            "source_id": sources[rank - 1],
+            "score": None if found.scores is None else found.scores[k] + 0.0,
+        }
+        for rank, k in enumerate(order[:depth], 1)
+    ]
+    return _line(row, reasons, depth, story, results)
+
+
+def _line(
+    row: RetrievalJudgment, reasons: Sequence[MissReason], depth: int, story: Story, results: Sequence[Mapping[str, object]]
+) -> bytes:
+    barred = set(row.forbidden_sources)
+    told = {
+        "query_id": row.query_id,
+        "query": row.query,
+        "category": row.category,
+        "split": row.split,
+        "reasons": reasons,
+        "depth": depth,
+        "expected_sources": row.expected_sources,
+        "found": story.found,
+        "required_absent": story.required_absent,
+        "forbidden": [hit for hit in results if hit["source_id"] in barred],
+        "leaked": story.leaked,
+        "violating": story.violating,
+        "error": story.error,
+        "results": results,
+    }
+    return orjson.dumps(told)[:-1]
+
+
+def miss_lines(columns: RetrievalColumns, run_id: str, configuration: str) -> Iterator[bytes]:
+    """Every scored row with at least one reason as a line of misses.jsonl (contract RetrievalMiss), by query id."""
+    end = orjson.dumps({"run_id": run_id, "configuration_fingerprint": configuration}, option=orjson.OPT_APPEND_NEWLINE)
     for i, row in enumerate(columns.rows):
-        if not columns.reasons[i]:
-            continue
-        story = columns.stories[i]
-        yield RetrievalMiss(
-            query_id=row.query_id,
-            query=row.query,
-            category=row.category,
-            split=row.split,
-            reasons=tuple(columns.reasons[i]),
-            depth=int(columns.depth[i]),
-            expected_sources=row.expected_sources,
-            found=story.found,
-            required_absent=tuple(story.required_absent),
-            forbidden=tuple(story.forbidden),
-            leaked=tuple(story.leaked),
-            violating=tuple(story.violating),
-            error=story.error if columns.state[i] == FAILED else None,
-            results=tuple(story.results),
-            run_id=run_id,
-            configuration_fingerprint=configuration,
-        )
+        if columns.state[i] != OK:
+            story = Story(error=columns.errors.get(i))
+            yield _line(row, columns.reasons[i], int(columns.depth[i]), story, ()) + b"," + end[1:]
+        elif columns.places[i] >= 0:
+            yield columns.stories.read(int(columns.places[i])) + b"," + end[1:]

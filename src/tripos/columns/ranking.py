@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Findings, Place
-from tripos.files.retrieval import RankedRow
 
 Order = Literal["strict", "list", "score", "trec"]
 
@@ -55,6 +55,8 @@ def disorder(row: RankedRow) -> tuple[str, str] | None:
         if rank is not None and rank != position:
             return "rank", f"{rank} stands at position {position} of the list"
     scores = row.scores or ()
+    if row.in_order or list(scores) == sorted(scores, reverse=True):
+        return None
     for position in range(1, len(scores)):
         if scores[position] > scores[position - 1]:
             return "scores", f"rise from {scores[position - 1]:g} to {scores[position]:g} at position {position + 1}"

@@ -14,6 +14,7 @@ from tripos.contracts.generation import (
     Answered,
     CitationFault,
     CitationVerdict,
+    FaithfulnessSource,
     GenerationResult,
     Judged,
     Origin,
@@ -211,7 +212,7 @@ def _result(
     )
 
 
-def _source(answered: Answered | None) -> str | None:
+def _source(answered: Answered | None) -> FaithfulnessSource | None:
     return answered.faithfulness_source if answered is not None and answered.faithfulness_score is not None else None
 
 

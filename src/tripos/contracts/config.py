@@ -15,7 +15,8 @@ MODES = ("lexical", "dense", "hybrid")
 
 INTEGRATION_CUTOFFS = (1, 3)
 
-LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")
+Language = Literal["en", "de", "fr", "es", "zh", "ja"]
+LANGUAGES: tuple[Language, ...] = ("en", "de", "fr", "es", "zh", "ja")
 """Languages with shipped abstention phrases."""
 
 TargetName = Literal["faithfulness", "qualified", "abstention"]
@@ -28,6 +29,7 @@ class JudgmentsConfig(Contract):
     generation: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="Path of the reviewed part of the generation layer, joined to generation.answers."
     )
+    corpus: Annotated[str, Field(min_length=1)] | None = Field(None, description="Path of the corpus judgments.")
     version: str | None = Field(None, description="The version you give this golden set; part of component B.")
     completeness: Completeness = Field(
         "known_item", description="known_item: some right answers are listed; pooled; exhaustive: all of them are."
@@ -75,7 +77,7 @@ class DepthConfig(Contract):
 class AbstentionConfig(Contract):
     """When an answer that does not say whether it abstained is one that did."""
 
-    languages: Listed[Literal["en", "de", "fr", "es", "zh", "ja"]] = Field(
+    languages: Listed[Language] = Field(
         LANGUAGES, description="Languages whose shipped phrases count, as whole answers."
     )
     phrases: Listed[Annotated[str, Field(min_length=1)]] = Field((), description="Your own phrases, as whole answers.")
@@ -111,6 +113,15 @@ class GenerationConfig(Contract):
     abstention: AbstentionConfig = AbstentionConfig()
 
 
+class CorpusConfig(Contract):
+    """The corpus layer: what a multi-collection system did, stage by stage."""
+
+    results: str | None = Field(None, description="Path of the corpus results; default: RUN/corpus-results.jsonl.")
+    retrieval_report: str | None = Field(
+        None, description="The retrieval report that they are bound to; default: RUN/retrieval/report.json."
+    )
+
+
 class GateConfig(Contract):
     """One threshold; exactly one of min and max."""
 
@@ -141,6 +152,7 @@ class Config(Contract):
     search: SearchConfig = Field(SearchConfig(), description="Stage C; see below.")
     depth: DepthConfig = Field(DepthConfig(), description="Stage D; see below.")
     generation: GenerationConfig = GenerationConfig()
+    corpus: CorpusConfig = CorpusConfig()
     gates: dict[str, GateConfig] = Field({}, description="Thresholds by measure, e.g. hit@10: {min: 0.9}.")
 
 
@@ -187,6 +199,6 @@ def origins(config: Config, file: dict[str, Any], flags: dict[str, Any]) -> list
 
     rows: list[tuple[str, Any, str]] = []
     for key, value in config.model_dump(mode="json").items():
-        nested = value if key in ("judgments", "search", "depth", "generation") else {"": value}
+        nested = value if key in ("judgments", "search", "depth", "generation", "corpus") else {"": value}
         rows += [(dotted := f"{key}.{leaf}" if leaf else key, inner, origin(dotted)) for leaf, inner in nested.items()]
     return rows

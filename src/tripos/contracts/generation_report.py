@@ -8,19 +8,10 @@ from pydantic import Field
 
 from tripos.contracts.base import Contract, Listed
 from tripos.contracts.generation import FaithfulnessSource, Origin, Status
-from tripos.contracts.reports import Aggregate, Component, Curve, Gate, Incomplete, InputFile, Latency, Slice, Verdict
+from tripos.contracts.reports import Aggregate, BoundFingerprint, Curve, Gate, Incomplete, InputFile, Latency, Slice, Verdict
 
 Binding = Literal["verified", "declared", "unbound"]
 Approval = Literal["approved", "not_listed", "expired", "not_yet_valid", "not_checked"]
-
-
-class GenerationFingerprint(Contract):
-    """What the answers were measured under; A–D are those of the retrieval report."""
-
-    configuration: str | None = Field(description="Of A, B, C and D; null where the report is unbound.")
-    system: str | None = Field(description="Of A, C and D: the stamp of the evidence; null where the report is unbound.")
-    measurement: str = Field(description="Measure versions, judge, sources of scores, abstention phrases.")
-    components: dict[str, Component] = Field(description="A corpus, B retrieval judgments, C search policy, D evidence depth.")
 
 
 class RetrievalBasis(Contract):
@@ -114,7 +105,7 @@ class GenerationReport(Contract):
     scope: Literal["full", "integration"]
     exploratory: Listed[str] = Field(description="Why this report cannot certify (--lenient); empty: nothing was let pass.")
     run_id: str = Field(description="sha256 of the canonical report without run_id and provenance.")
-    fingerprint: GenerationFingerprint
+    fingerprint: BoundFingerprint
     judgments_digest: str = Field(description="Of the reviewed parts; quotes, not the fragments found by them.")
     answers_digest: str = Field(description="Of the scored answers.")
     binding: Binding = Field(description="verified: every scored answer carries the system fingerprint.")

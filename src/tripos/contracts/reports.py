@@ -71,6 +71,15 @@ class Fingerprint(Contract):
     components: dict[str, Component] = Field(description="A corpus, B judgments, C search policy, D evidence depth.")
 
 
+class BoundFingerprint(Contract):
+    """What a later layer was measured under; A–D are those of its retrieval report."""
+
+    configuration: str | None = Field(description="Of A, B, C and D; null where the report is unbound.")
+    system: str | None = Field(description="Of A, C and D: what outputs are stamped with; null where the report is unbound.")
+    measurement: str = Field(description="How the numbers were taken: measure versions, options and what else decides them.")
+    components: dict[str, Component] = Field(description="A corpus, B retrieval judgments, C search policy, D evidence depth.")
+
+
 class Gate(Contract):
     """One threshold and what became of it."""
 

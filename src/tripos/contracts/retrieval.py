@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -18,6 +20,7 @@ from tripos.contracts.base import (
     RowProblems,
     Scalar,
 )
+from tripos.errors import Place
 
 ReviewStatus = Literal["reviewed", "draft", "in_review", "rejected"]
 Split = Literal["tune", "holdout"]
@@ -216,6 +219,27 @@ class FlatResult(Contract):
     fragment_id: Id = Field(description="As in the corpus.")
     rank: PositiveInt = Field(description="1, 2, 3 … without gaps within the query.")
     score: float | None = Field(None, description="Higher is better; may not rise with the rank.")
+
+
+@dataclass(slots=True)
+class RankedRow:
+    """The results of one query as its file gives them, whatever the form; nothing is sorted yet.
+
+    `scores`, `ranks` and `sources` are parallel to `fragment_ids`; None where the file gives none. `in_order`: the
+    scores are known to fall.
+    """
+
+    place: Place
+    query_id: str
+    fragment_ids: Sequence[str]
+    scores: Sequence[float] | None = None
+    ranks: Sequence[int | None] | None = None
+    sources: Sequence[str | None] | None = None
+    latency_ms: float | None = None
+    error: str | None = None
+    corpus_digest: str | None = None
+    policy_digest: str | None = None
+    in_order: bool = False
 
 
 class Timing(Contract):

@@ -6,7 +6,7 @@ Nothing is changed. Each file is recognised by its content, looked at by itself,
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tripos.checks.lexical import Overlap, flipped, scale_evidence
@@ -22,7 +22,8 @@ from tripos.curate.recognise import Container, Form, Look, recognise
 from tripos.curate.repair import field, jq, mended
 from tripos.errors import Finding, Findings, UsageError
 from tripos.files.formats import trec
-from tripos.files.retrieval import load_corpus, load_judgments, read_ranked
+from tripos.files.ranked import read_ranked
+from tripos.files.retrieval import load_judgments, read_fragments
 from tripos.files.streams import STDIN
 
 FINDERS: tuple[Callable[[Look], Iterator[Ailment]], ...] = (
@@ -114,7 +115,7 @@ def _plain(look: Look) -> set[str]:
 def _fragments(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
     yield from _values(patient)
     findings = Findings()
-    load_corpus([patient.path], None, findings)
+    deque(read_fragments([patient.path], findings), maxlen=0)  # for its findings alone
     mended_here = {"not_jsonl", "string_type"}
     findings.kept = [
         f for f in findings.kept if f.kind not in mended_here or ("number" not in f.message and f.kind == "string_type")

@@ -10,10 +10,11 @@ from pydantic import Field
 from tripos.columns.ranking import ranked, without_duplicates
 from tripos.contracts.base import Contract
 from tripos.contracts.index import AclDefault, Corpus
-from tripos.contracts.retrieval import Completeness
+from tripos.contracts.retrieval import Completeness, RankedRow
 from tripos.curate.idspaces import why_apart
 from tripos.errors import MAX_SHOWN, Findings, Place, quoted, suggest
-from tripos.files.retrieval import Located, RankedRow, read_ranked
+from tripos.files.ranked import read_ranked
+from tripos.files.retrieval import Located
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class Results:
 
     def read(self, path: str) -> ResultCounts:
         """Check every row of the file, then what the file lacks."""
-        before = self.findings.n_errors
-        for row in read_ranked(path, self.findings, **self.options.reading):
+        before, options = self.findings.n_errors, self.options
+        for row in read_ranked(path, self.findings, lenient=options.lenient, allow_extra=options.allow_extra):
             self._row(row)
         if not self.seen and self.findings.n_errors == before:
             self.findings.error("empty_file", Place(path), "", "holds no result")
@@ -105,7 +106,7 @@ class Results:
         if own is None and self.options.lenient:
             self.findings.lenient("unknown_fragments")
         elif own is None:
-            near = suggest(name, self.corpus.sources) if self.findings.n_errors < 5 * MAX_SHOWN else ""
+            near = suggest(name, self.corpus.sources) if self.findings.n_errors < MAX_SHOWN else ""
             text = f'"{quoted(name)}" is in no fragment{near}: a run of another corpus?'
             self.findings.error("unknown_fragment", row.place, "fragment_id", text)
         elif source not in (None, own):

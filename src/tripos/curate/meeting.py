@@ -21,7 +21,7 @@ from tripos.curate.recognise import Container, Form, Look, opened
 from tripos.curate.repair import field, jq, mended
 from tripos.errors import Findings, Place, quoted, suggest
 from tripos.files.formats import trec_rows
-from tripos.files.retrieval import Located, load_corpus, load_judgments
+from tripos.files.retrieval import Located, load_judgments, read_fragments
 
 
 def meetings(ward: Ward) -> Iterator[Diagnosis]:
@@ -155,8 +155,9 @@ def _apart(patient: Patient, name: str, message: str, fix: str) -> Diagnosis:
 
 def lexical(ward: Ward) -> Iterator[Diagnosis]:
     """Sources that look unrelated to their queries, and scales that look reversed, where texts were given."""
-    corpus = corpus_of(ward)
-    for judged in ward.of(*JUDGED) if corpus.texts else ():
+    judged_files = ward.of(*JUDGED)
+    corpus = corpus_of(ward) if judged_files else Corpus()
+    for judged in judged_files if corpus.texts else ():
         findings = Findings()
         check_lexical(rows_of(ward, judged), corpus, findings)
         for found in findings.warnings:
@@ -179,7 +180,9 @@ def _mend_import(ward: Ward, judged: Patient, kind: str) -> str:
 def corpus_of(ward: Ward) -> Corpus:
     """All passages that could be read."""
     paths = [patient.path for patient in ward.of(Form.FRAGMENTS)]
-    corpus = load_corpus(paths, None, Findings())[0] if paths else Corpus()
+    corpus = Corpus()
+    for _, fragment in read_fragments(paths, Findings()):
+        corpus.add(fragment)
     for look in (patient.look for patient in ward.of(Form.PASSAGES)):
         for record in look.records:
             row = {role: str(given) for role, key in look.roles.items() if (given := record.value.get(key)) not in (None, "")}

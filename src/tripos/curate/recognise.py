@@ -146,7 +146,12 @@ def _list_inside(value: dict[str, Any]) -> str:
     """The name of the longest list of objects, unless the object is a row itself; "" where there is none."""
     if {"query_id", "fragment_id", "query", "question"} & value.keys():
         return ""
-    lists = {k: len(v) for k, v in value.items() if isinstance(v, list) and v and all(isinstance(i, dict) for i in v)}
+    own = {*names_of("results"), *names_of("expected_sources")} if set(names_of("query_id")) & value.keys() else set()
+    lists = {
+        k: len(v)
+        for k, v in value.items()
+        if k not in own and isinstance(v, list) and v and all(isinstance(i, dict) for i in v)
+    }
     return max(lists, key=lambda k: lists[k]) if lists else ""
 
 

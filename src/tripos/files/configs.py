@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from tripos.contracts.base import Contract
 from tripos.contracts.config import Config
 from tripos.errors import ConfigError, Finding, Place
 from tripos.files.jsonl import explained
 from tripos.files.streams import read_text
 
+Model = TypeVar("Model", bound=Contract)
+
 _SECTION_PATHS = {
-    "judgments": ("retrieval", "generation"),
+    "judgments": ("retrieval", "generation", "corpus"),
     "generation": ("input", "answers", "retrieval_report", "approved_judges"),
+    "corpus": ("results", "retrieval_report"),
 }
 _PATHS = ("ranked_results", "timings", "run")
 
@@ -26,15 +30,24 @@ def read_config(path: str) -> dict[str, Any]:
     YAML is read by version 1.2: `no` is a string, `1e3` a number, 1:30 a string, and a key given twice is an error.
     Raises ConfigError with every fault and its line.
     """
+    value, _ = _read(path, Config)
+    return _from_here(value, Path(path).parent)
+
+
+def read_model(path: str, model: type[Model]) -> Model:
+    """A file of settings of another kind, by the same rules."""
+    return _read(path, model)[1]
+
+
+def _read(path: str, model: type[Model]) -> tuple[dict[str, Any], Model]:
     text = read_text(path)
     value, lines = _toml(path, text) if path.endswith(".toml") else _yaml(path, text)
     if not isinstance(value, dict):
         raise ConfigError.at(path, "holds no settings: a mapping of keys is expected")
     try:
-        Config.model_validate(value)
+        return value, model.model_validate(value)
     except ValidationError as error:
-        raise ConfigError(_findings(error, path, lines)) from None
-    return _from_here(value, Path(path).parent)
+        raise ConfigError(_findings(error, path, lines, model)) from None
 
 
 def load_config(path: str) -> Config:
@@ -43,12 +56,34 @@ def load_config(path: str) -> Config:
 
 
 def with_run(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with `ranked_results` and `timings` taken from the run folder where they are not given."""
+    """Settings with the files of the run folder where they are not given."""
     if run := settings.get("run"):
+        settings = {**settings, "generation": _with_run(settings, Path(run))}
         settings = {"ranked_results": str(Path(run) / "ranked-results.jsonl"), **settings}
         if (beside := Path(run) / "timings.jsonl").is_file():
             settings = {"timings": str(beside), **settings}
+        settings = {**settings, "corpus": _corpus_with_run(settings, Path(run))}
     return settings
+
+
+def _with_run(settings: dict[str, Any], run: Path) -> Any:
+    """The generation section with its input and its retrieval report."""
+    own = settings.get("generation", {})
+    if not isinstance(own, dict):
+        return own
+    judgments = settings.get("judgments")
+    is_split = "answers" in own or (isinstance(judgments, dict) and judgments.get("generation"))
+    named = {} if is_split else {"input": str(run / "generation-input.jsonl")}
+    return {**named, "retrieval_report": str(run / "retrieval" / "report.json"), **own}
+
+
+def _corpus_with_run(settings: dict[str, Any], run: Path) -> Any:
+    """The corpus section with its results and its retrieval report."""
+    own = settings.get("corpus", {})
+    if not isinstance(own, dict):
+        return own
+    named = {"results": str(run / "corpus-results.jsonl"), "retrieval_report": str(run / "retrieval" / "report.json")}
+    return {**named, **own}
 
 
 def build_config(settings: dict[str, Any], where: str) -> Config:
@@ -59,9 +94,9 @@ def build_config(settings: dict[str, Any], where: str) -> Config:
         raise ConfigError(_findings(error, where, {})) from None
 
 
-def _findings(error: ValidationError, path: str, lines: dict[str, int]) -> list[Finding]:
+def _findings(error: ValidationError, path: str, lines: dict[str, int], model: type[Contract] = Config) -> list[Finding]:
     found = []
-    for kind, field, message in explained(error, Config):
+    for kind, field, message in explained(error, model):
         line = next((lines[f] for f in _ancestors(field) if f in lines), 0)
         found.append(Finding(kind, message, Place(path, line), field))
     return sorted(found, key=lambda f: f.place)

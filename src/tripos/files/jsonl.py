@@ -24,24 +24,37 @@ def json_rows(path: str, findings: Findings) -> Iterator[tuple[Place, dict[str, 
     """Each line's object and where it stands; lines that hold none are noted as errors and skipped."""
     for number, line, ended in physical_lines(path):
         place = Place(path, number)
-        if number == 1 and (reason := _not_lines(line)):
+        if number == 1 and (reason := not_lines(line)):
             findings.error("not_jsonl", place, "", reason)
             return
-        try:
-            value = jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
-        except ValueError as error:
-            findings.error(*_syntax(line, ended, str(error), place))
-            continue
-        except RecursionError:
-            findings.error("syntax", place, "", "is nested too deeply")
-            continue
-        if isinstance(value, dict):
+        if (value := parsed(line, place, findings, ended=ended)) is not None:
             yield place, value
-        else:
-            findings.error("syntax", place, "", f"is {_kind(value)}: one JSON object a line is expected")
 
 
-def _not_lines(first: bytes) -> str:
+def parsed(line: bytes, place: Place, findings: Findings, *, ended: bool = True) -> dict[str, Any] | None:
+    """The object on one line, or None with the reason noted.
+
+    Args:
+        line: The line, without its end.
+        place: Where it stands.
+        findings: Takes the fault.
+        ended: Whether a newline followed; a torn last line says so.
+    """
+    try:
+        value = jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
+    except ValueError as error:
+        findings.error(*_syntax(line, ended, str(error), place))
+        return None
+    except RecursionError:
+        findings.error("syntax", place, "", "is nested too deeply")
+        return None
+    if isinstance(value, dict):
+        return value
+    findings.error("syntax", place, "", f"is {_kind(value)}: one JSON object a line is expected")
+    return None
+
+
+def not_lines(first: bytes) -> str:
     """What a first line says when the file is no JSONL at all."""
     text = first.strip()
     if text.startswith(b"["):
@@ -92,17 +105,31 @@ def read_rows(
         allow_extra: Move unknown fields under `metadata`, and count them; near misses of known names stay errors.
     """
     for place, value in json_rows(path, findings):
-        chosen: type[Row] | str = model if isinstance(model, type) else model(value)
+        chosen = model if isinstance(model, type) else model(value)
         if isinstance(chosen, str):
             findings.error("unknown_form", place, "", chosen)
-            continue
-        extra = value.keys() - chosen.model_fields.keys()
-        content = _relax(value, chosen, findings, lenient) if extra and (lenient or allow_extra) else value
-        try:
-            yield place, chosen.model_validate(content)
-        except ValidationError as error:
-            for kind, field, message in explained(error, chosen):
-                findings.error(kind, place, field, message)
+        elif (row := validated(value, chosen, place, findings, lenient=lenient, allow_extra=allow_extra)) is not None:
+            yield place, row
+
+
+def validated(
+    value: dict[str, Any],
+    model: type[Row],
+    place: Place,
+    findings: Findings,
+    *,
+    lenient: bool = False,
+    allow_extra: bool = False,
+) -> Row | None:
+    """The contract row of one object, or None with every fault noted; options as in `read_rows`."""
+    extra = value.keys() - model.model_fields.keys()
+    content = _relax(value, model, findings, lenient) if extra and (lenient or allow_extra) else value
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        for kind, field, message in explained(error, model):
+            findings.error(kind, place, field, message)
+        return None
 
 
 def _relax(value: dict[str, Any], model: type[Contract], findings: Findings, lenient: bool) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from tripos.contracts.base import Contract
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import Finding, InputError, Place
-from tripos.files.jsonl import dump_line, explained
+from tripos.files.jsonl import explained
 from tripos.files.streams import STDIN, read_text, whole
 
 _NUMBERS = re.compile(rb"\[\n\s+((?:[-+0-9.eE]+|null)(?:,\n\s+(?:[-+0-9.eE]+|null))*)\n\s+\]")
@@ -34,14 +35,23 @@ def plain(row: Contract) -> Any:
     return row.model_dump(mode="json")
 
 
-def write_together(folder: Path, report: tuple[str, Contract], rows: tuple[str, Iterable[Contract]]) -> tuple[Path, Path]:
-    """Write a report and its rows: both are complete before either takes its name."""
-    report_path, rows_path = folder / report[0], folder / rows[0]
+def write_together(folder: Path, report: tuple[str, Contract], lines: tuple[str, Iterable[bytes]]) -> tuple[Path, Path]:
+    """Write a report and the lines beside it: both are complete before either takes its name."""
+    report_path, rows_path = folder / report[0], folder / lines[0]
     with whole(report_path) as whole_report, whole(rows_path) as whole_rows:
         whole_report.write(dump_report(report[1]))
-        for row in rows[1]:
-            whole_rows.write(dump_line(plain(row)))
+        whole_rows.writelines(lines[1])
     return report_path, rows_path
+
+
+def write_lines_together(folder: Path, report: tuple[str, Contract], lines: Mapping[str, Iterable[bytes]]) -> list[Path]:
+    """Write a report and files of finished lines: all are complete before any takes its name."""
+    with contextlib.ExitStack() as stack:
+        streams = {name: stack.enter_context(whole(folder / name)) for name in (report[0], *lines)}
+        streams[report[0]].write(dump_report(report[1]))
+        for name, rows in lines.items():
+            streams[name].writelines(rows)
+    return [folder / name for name in streams]
 
 
 def load_retrieval_report(path: str) -> RetrievalReport:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -18,7 +17,7 @@ class Spool:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=folder)  # noqa: SIM115 - closed by __exit__
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=None if folder is None else str(folder))  # noqa: SIM115 - closed by __exit__
         self._starts = array("q", [0])
 
     def __len__(self) -> int:
@@ -28,6 +27,10 @@ class Spool:
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the text."""
         self._file.close()
 
     def append(self, line: bytes) -> int:
@@ -42,7 +45,3 @@ class Spool:
         start, stop = self._starts[number], self._starts[number + 1]
         self._file.seek(start)
         return self._file.read(stop - start)
-
-    def in_order(self, numbers: Iterable[int]) -> Iterator[bytes]:
-        """Lines by number, in the order asked for."""
-        return map(self.read, numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 import os
 import sys
 import tempfile
@@ -101,27 +102,60 @@ class _ZstdStream(io.RawIOBase):
         super().close()
 
 
-def physical_lines(path: str) -> Iterator[tuple[int, bytes, bool]]:
+Span = tuple[int, int]
+"""Bytes start..stop−1 of a plain file, cut at line ends."""
+
+
+def spans(path: str, n: int) -> list[Span]:
+    """The file in at most n parts of about equal size, cut at line ends; one where it is packed, or standard input."""
+    if n <= 1 or path == STDIN or path.endswith((".gz", ".zst")) or not Path(path).is_file():
+        return [(0, -1)]
+    size = Path(path).stat().st_size
+    cuts = [0]
+    with open_bytes(path) as stream:
+        for part in range(1, n):
+            stream.seek(max(size * part // n - 1, 0))
+            stream.readline()
+            cuts.append(min(stream.tell(), size))
+    edges = sorted({*cuts, size})
+    return list(itertools.pairwise(edges)) or [(0, -1)]
+
+
+def physical_lines(path: str, span: Span = (0, -1)) -> Iterator[tuple[int, bytes, bool]]:
     """Each line that is not blank as (number from 1, bytes without line end or BOM, whether it ended in a newline).
 
-    CRLF and a leading BOM are read; blank lines are skipped and counted.
+    CRLF and a leading BOM are read; blank lines are skipped and counted. Within a span, numbers count from its start.
     """
     stream = open_bytes(path)
     number = 0
     try:
         with stream if path != STDIN else contextlib.nullcontext(stream):
-            for raw in stream:
+            for raw in _raw_lines(stream, span):
                 number += 1
                 ended = raw.endswith(b"\n")
                 line = raw.rstrip(b"\r\n")
-                if number == 1:
+                if number == 1 and not span[0]:
                     line = line.removeprefix(_BOM)
-                if line.strip():
+                if line and not line.isspace():
                     yield number, line, ended
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError.at(path, f"the compressed file is torn or damaged ({_said(error)})", line=number) from None
     except OSError as error:
         raise InputError.at(path, f"cannot be read: {error.strerror or error}", line=number) from None
+
+
+def _raw_lines(stream: BinaryIO, span: Span) -> Iterator[bytes]:
+    start, stop = span
+    if stop < 0:
+        yield from stream
+        return
+    stream.seek(start)
+    left = stop - start
+    for raw in stream:
+        yield raw
+        left -= len(raw)
+        if left <= 0:
+            return
 
 
 def read_text(path: str) -> str:

@@ -78,15 +78,10 @@ class Sums:
         total = total + Fraction(self.incomplete) * Fraction(end or 0)
         return round12(float(total / rows if self.measure.aggregate == "mean" else total))
 
-    def intervals(self, clusters: npt.NDArray[np.int64] | None) -> list[Interval | None]:
-        """One interval a headline column."""
-        if not self.n or self.measure.aggregate == "sum":
-            return [None] * len(self.headline)
-        values, rows = np.concatenate(self.kept), np.concatenate(self.rows)
-        own = None if clusters is None else clusters[rows]
-        if self.measure.proportion and (own is None or len(np.unique(own)) == len(own)):
-            return [wilson(round(float(column.sum())), self.n) for column in values.T]
-        return mean_intervals(values, own)
+    def own_clusters(self, clusters: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+        """Cluster numbers of its rows; None where each row is a cluster by itself."""
+        own = None if clusters is None else clusters[np.concatenate(self.rows)]
+        return None if own is None or len(np.unique(own)) == len(own) else own
 
 
 Figures = dict[str, Aggregate | Curve]
@@ -150,7 +145,33 @@ def population(measure: Measure, positive: Bools) -> Bools:
 
 
 def _figures(table: Mapping[str, Sums], clusters: npt.NDArray[np.int64] | None) -> Figures:
-    return {name: curve(sums, clusters) if name.endswith("@k") else single(sums, clusters) for name, sums in table.items()}
+    found = intervals_of(list(table.values()), clusters)
+    return {
+        name: (curve if name.endswith("@k") else single)(sums, clusters, own)
+        for (name, sums), own in zip(table.items(), found, strict=True)
+    }
+
+
+Intervals = list[Interval | None]
+
+
+def intervals_of(several: Sequence[Sums], clusters: npt.NDArray[np.int64] | None) -> list[Intervals]:
+    """One interval for each headline column of each; those over the same rows are resampled together."""
+    found: list[Intervals] = [[None] * len(sums.headline) for sums in several]
+    together: dict[bytes, list[int]] = {}
+    for i, sums in enumerate(several):
+        if not sums.n or sums.measure.aggregate == "sum":
+            continue
+        if sums.measure.proportion and sums.own_clusters(clusters) is None:
+            found[i] = [wilson(round(float(column.sum())), sums.n) for column in np.concatenate(sums.kept).T]
+        else:
+            together.setdefault(np.concatenate(sums.rows).tobytes(), []).append(i)
+    for members in together.values():
+        values = np.column_stack([np.concatenate(several[i].kept) for i in members])
+        made = iter(mean_intervals(values, several[members[0]].own_clusters(clusters)))
+        for i in members:
+            found[i] = [next(made) for _ in several[i].headline]
+    return found
 
 
 def _shared(sums: Sums) -> dict[str, object]:
@@ -163,22 +184,22 @@ def _shared(sums: Sums) -> dict[str, object]:
     }
 
 
-def single(sums: Sums, clusters: npt.NDArray[np.int64] | None) -> Aggregate:
-    """The aggregate of a scalar measure."""
+def single(sums: Sums, clusters: npt.NDArray[np.int64] | None, intervals: Intervals | None = None) -> Aggregate:
+    """The aggregate of a scalar measure; its interval is made here where none is given."""
     total = sums.total.totals()[0]
-    ci = sums.intervals(clusters)[0]
+    ci = (intervals or intervals_of([sums], clusters)[0])[0]
     return Aggregate.model_validate({"value": sums.figure(total), "worst": sums.worst(total), "ci": ci, **_shared(sums)})
 
 
-def curve(sums: Sums, clusters: npt.NDArray[np.int64] | None) -> Curve:
-    """The aggregate of a measure with a figure at each cutoff."""
+def curve(sums: Sums, clusters: npt.NDArray[np.int64] | None, intervals: Intervals | None = None) -> Curve:
+    """The aggregate of a measure with a figure at each cutoff; its intervals are made here where none are given."""
     totals = sums.total.totals()
-    intervals = zip(sums.headline, sums.intervals(clusters), strict=True)
+    by_cutoff = zip(sums.headline, intervals or intervals_of([sums], clusters)[0], strict=True)
     return Curve.model_validate(
         {
             "value": [sums.figure(t) for t in totals],
             "worst": [sums.worst(t) for t in totals],
-            "ci": {str(k): interval for k, interval in intervals if interval is not None},
+            "ci": {str(k): interval for k, interval in by_cutoff if interval is not None},
             **_shared(sums),
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -112,3 +112,51 @@ def quantile(ordered: Sequence[float], q: float) -> float | None:
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
     return round12(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
+
+
+def ratios_interval(
+    numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64] | None
+) -> Interval | None:
+    """Interval of the mean of k ratios of sums, over rows or whole clusters; by bootstrap or linearised normal.
+
+    Args:
+        numerators: Counts, shape (n, k).
+        denominators: Counts, shape (n, k); each column's sum is above 0.
+        clusters: Cluster number of each row, or None: rows are independent.
+
+    Returns:
+        None with fewer than two units, or where a resample may leave a ratio without a denominator.
+    """
+    k = numerators.shape[1]
+    units, _ = _by_cluster(np.column_stack([numerators, denominators]) / _UNIT, clusters)
+    if len(units) < 2:
+        return None
+    if len(units) > MAX_BOOTSTRAP:
+        return _linearised(units[:, :k], units[:, k:])
+    totals = np.concatenate(list(_resampled(units)))
+    if (totals[:, k:] == 0).any():
+        return None
+    means = np.sort((totals[:, :k] / totals[:, k:]).mean(axis=1))[:, None]
+    return _interval(float(_percentile(means, 0.025)[0]), float(_percentile(means, 0.975)[0]), "bootstrap")
+
+
+def _resampled(units: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:
+    """Totals of each resample of the units, in chunks of 250; the draws and sums are those of `_bootstrap`."""
+    n, raw = len(units), np.random.PCG64(0)
+    for _ in range(RESAMPLES // _CHUNK):
+        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
+        yield np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64) @ units
+
+
+def _linearised(numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64]) -> Interval:
+    n, k = numerators.shape
+    ratios, effects = [], np.zeros(n)
+    for j in range(k):
+        total = math.fsum(denominators[:, j])
+        ratio = math.fsum(numerators[:, j]) / total
+        ratios.append(ratio)
+        effects += (numerators[:, j] - ratio * denominators[:, j]) / (total * k)
+    mean = math.fsum(ratios) / k
+    error = math.sqrt(math.fsum((effects**2).tolist()) * n / (n - 1))
+    return _interval(mean - Z * error, mean + Z * error, "normal")

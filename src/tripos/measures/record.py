@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-Population = Literal["positives", "expected_empty", "scored"]
-"""The rows a measure is taken over."""
+Population = Literal["positives", "expected_empty", "scored", "answerable", "answered", "unanswerable"]
+"""The rows a measure is taken over; answered: answerable rows that did not abstain."""
+
+Kind = Literal["mean", "sum", "ratio", "area"]
+"""How rows become a figure: their mean, their sum, a ratio of sums, or an area under a curve over all of them."""
+
+Function = TypeVar("Function", bound=Callable[[Any], Any])
 
 
 class Values(NamedTuple):
@@ -36,13 +41,14 @@ class Measure:
     formula: str
     population: Population
     direction: Literal["higher", "lower"]
-    aggregate: Literal["mean", "sum"]
+    aggregate: Kind
     proportion: bool
     needs_completeness: bool
     reasons: Mapping[str, str]
     source: str
     version: int
-    function: Callable[[Any], Values]
+    lowest: float
+    function: Callable[[Any], Any]
 
     @property
     def is_curve(self) -> bool:
@@ -53,7 +59,7 @@ class Measure:
     def worst_end(self) -> float | None:
         """What an incomplete row counts as in `worst`; None where the measure has no bound there."""
         if self.direction == "higher":
-            return 0.0
+            return self.lowest
         return 1.0 if self.aggregate == "mean" else None
 
     def at(self, k: int | str) -> str:
@@ -77,12 +83,13 @@ class Registry(dict[str, Measure]):
         source: str,
         population: Population = "positives",
         direction: Literal["higher", "lower"] = "higher",
-        aggregate: Literal["mean", "sum"] = "mean",
+        aggregate: Kind = "mean",
         proportion: bool = False,
         needs_completeness: bool = False,
         reasons: Mapping[str, str] | None = None,
         version: int = 1,
-    ) -> Callable[[Callable[[Any], Values]], Callable[[Any], Values]]:
+        lowest: float = 0.0,
+    ) -> Callable[[Function], Function]:
         """Register the decorated function, which turns a block of rows into their values.
 
         Args:
@@ -92,14 +99,15 @@ class Registry(dict[str, Measure]):
             source: The paper, standard or tool that defines it.
             population: The rows it is taken over.
             direction: Whether higher or lower is better.
-            aggregate: Mean over rows, or the sum of counts.
+            aggregate: Mean over rows, the sum of counts, a ratio of sums, or an area.
             proportion: Whether each row is 0 or 1, so that Wilson's interval applies.
             needs_completeness: Whether unlisted right answers would change it.
             reasons: Why a row of the population may have no value, by reason code, in the order of the codes.
             version: Counts up when the definition changes.
+            lowest: The worst value of a row, where higher is better.
         """
 
-        def register(function: Callable[[Any], Values]) -> Callable[[Any], Values]:
+        def register(function: Function) -> Function:
             self[name] = Measure(
                 name=name,
                 title=title,
@@ -112,6 +120,7 @@ class Registry(dict[str, Measure]):
                 reasons=reasons or {},
                 source=source,
                 version=version,
+                lowest=lowest,
                 function=function,
             )
             return function

@@ -273,7 +273,7 @@ def filter_violations(block: Block) -> Values:
 @RETRIEVAL.measure(
     "denied",
     "Denied",
-    formula="expected sources absent from a list that ended before limit",
+    formula="expected sources nowhere in a list, before any cut, that ended before limit",
     direction="lower",
     aggregate="sum",
     reasons={"no_corpus": "no fragments were given", "no_limits": "the row has neither principal nor filters"},

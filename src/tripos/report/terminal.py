@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tripos.contracts.reports import Aggregate, Curve, Gate, RetrievalReport, Slice
+from tripos.contracts.reports import Aggregate, Curve, Gate, RetrievalReport, Slice, Verdict
 from tripos.measures.retrieval import RETRIEVAL
 
 WIDTH = 100
@@ -19,7 +19,9 @@ def figure(value: float | None) -> str:
     """A share as it is read: .714, 1.00; – where there is none."""
     if value is None:
         return "–"
-    if value > 1 or value < 0:
+    if value < 0:
+        return f"−{figure(-value)}"
+    if value > 1:
         return f"{value:g}"
     return f"{value:.3f}".removeprefix("0") if value < 1 else "1.00"
 
@@ -36,11 +38,11 @@ def render(report: RetrievalReport, cutoffs: Sequence[int], written: Sequence[st
     lines = [*_head(report), ""]
     lines += _integration(report) if report.scope == "integration" else [*_table(report, shown), *_curve(report), ""]
     lines += [*_slices(report.slices, shown), *_exams(report), *_incomplete(report, shown), *_ties(report)]
-    lines += [*_remarks(report), "", *_gates(report.gates), "", *_end(report, written)]
-    return "\n".join(_squeeze(lines)) + "\n"
+    lines += [*_remarks(report), "", *gate_lines(report.gates), "", *_end(report, written)]
+    return "\n".join(squeezed(lines)) + "\n"
 
 
-def _squeeze(lines: Sequence[str]) -> Iterator[str]:
+def squeezed(lines: Sequence[str]) -> Iterator[str]:
     """Drop the second of two blank lines, and trailing white space."""
     previous = "x"
     for line in lines:
@@ -206,7 +208,8 @@ def _remarks(report: RetrievalReport) -> Iterator[str]:
         yield "counted          " + "; ".join([*remarks, *report.warnings])
 
 
-def _gates(gates: Sequence[Gate]) -> Iterator[str]:
+def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
+    """One line a gate: what it asks, what became of it, and why."""
     words = {
         "passed": "pass",
         "failed": "FAIL",
@@ -224,7 +227,11 @@ def _end(report: RetrievalReport, written: Sequence[str]) -> Iterator[str]:
     reasons = ", ".join(f"{n} {reason}" for reason, n in report.misses.items())
     yield f"{_n(report.missed, 'missed query', 'missed queries')}" + (f": {reasons}" if reasons else "")
     yield f"  → {written[0]}, {written[1]}" if written else "  (--output DIR writes the report, and each miss with its story)"
-    verdict = report.verdict
+    yield verdict_line(report.verdict)
+
+
+def verdict_line(verdict: Verdict) -> str:
+    """What the run came to, its first reason, and the exit code."""
     text = verdict.status if not verdict.because else f"{verdict.status}: {verdict.because[0]}"
     more = f", and {len(verdict.because) - 1} more" if len(verdict.because) > 1 else ""
-    yield f"{text}{more}" + (f"   (exit {verdict.exit_code})" if verdict.exit_code else "")
+    return f"{text}{more}" + (f"   (exit {verdict.exit_code})" if verdict.exit_code else "")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,8 @@ from tripos.checks.retrieval import check_against_corpus, check_depths, check_ju
 from tripos.checks.stamps import Stamps
 from tripos.columns.align import Reading, Tally, align
 from tripos.columns.groups import clusters_of, everyone, slices_of
-from tripos.columns.misses import misses
-from tripos.columns.retrieval import MISSING, OK, RetrievalColumns
+from tripos.columns.misses import miss_lines
+from tripos.columns.retrieval import RetrievalColumns
 from tripos.contracts.config import Config, Options
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import (
@@ -35,9 +35,10 @@ from tripos.contracts.reports import (
     Slice,
     Ties,
 )
-from tripos.contracts.retrieval import RetrievalJudgment, RetrievalMiss
+from tripos.contracts.retrieval import RankedRow, RetrievalJudgment, RetrievalMiss
 from tripos.errors import Findings, NothingToEvaluate, UsageError
-from tripos.files.retrieval import Located, RankedRow, load_corpus, load_judgments, load_timings, read_ranked, split_name
+from tripos.files.ranked import read_ranked
+from tripos.files.retrieval import Located, load_corpus, load_judgments, load_timings, split_name
 from tripos.fingerprint import (
     NO_CORPUS,
     combined,
@@ -98,7 +99,15 @@ class Evaluation:
     columns: RetrievalColumns
     findings: Findings
     cutoffs: tuple[int, ...]
-    misses: list[RetrievalMiss] = field(default_factory=list)
+
+    def miss_lines(self) -> Iterator[bytes]:
+        """The lines of misses.jsonl, by query id."""
+        return miss_lines(self.columns, self.report.run_id, self.report.fingerprint.configuration)
+
+    @property
+    def misses(self) -> list[RetrievalMiss]:
+        """Every missed row with its story, by query id."""
+        return [RetrievalMiss.model_validate_json(line) for line in self.miss_lines()]
 
 
 def evaluate(
@@ -297,9 +306,7 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
     draft = RetrievalReport.model_validate({**content, "run_id": ""})
     run_id = digest(draft.model_dump(mode="json", exclude={"run_id", "provenance"}))
     report = draft.model_copy(update={"run_id": run_id})
-    return Evaluation(
-        report, columns, inputs.findings, inputs.headline, list(misses(columns, run_id, report.fingerprint.configuration))
-    )
+    return Evaluation(report, columns, inputs.findings, inputs.headline)
 
 
 def fingerprint_of(inputs: Inputs) -> Fingerprint:
@@ -367,9 +374,8 @@ def _rows(inputs: Inputs, columns: RetrievalColumns) -> Rows:
         calibration=calibration,
         other_split=len(reviewed) - calibration - len(columns),
         incomplete=tuple(
-            Incomplete(query_id=row.query_id, because="no row in the ranked results" if state == MISSING else story.error or "")
-            for row, state, story in zip(columns.rows, columns.state, columns.stories, strict=True)
-            if state != OK
+            Incomplete(query_id=columns.rows[i].query_id, because=columns.errors.get(i, "no row in the ranked results"))
+            for i in np.flatnonzero(~columns.complete).tolist()
         ),
     )
 

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from tripos.cli.importing import export_app, import_app
-from tripos.contracts.retrieval import RetrievalJudgment
+from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
 from tripos.errors import ExitCode, Findings, InputError, NothingToEvaluate, Place, TriposError, UsageError
 from tripos.files.formats import trec, trec_rows
 from tripos.files.jsonl import read_rows
-from tripos.files.retrieval import Located, RankedRow, load_judgments, read_ranked
+from tripos.files.ranked import read_ranked
+from tripos.files.retrieval import Located, load_judgments
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 TREC_EVAL = DATA / "trec_eval_test"

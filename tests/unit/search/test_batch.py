@@ -17,7 +17,8 @@ import pytest
 from tripos.contracts.config import SearchConfig
 from tripos.contracts.index import AclDefault, Corpus
 from tripos.errors import Findings, InputError, NothingToEvaluate, UsageError
-from tripos.files.retrieval import load_corpus, read_ranked
+from tripos.files.ranked import read_ranked
+from tripos.files.retrieval import load_corpus
 from tripos.fingerprint import policy_component
 from tripos.search import Factory, Hit, Query, Searcher
 from tripos.search.batch import Batch, Inputs, Latency, Outcome, check_output, read, run

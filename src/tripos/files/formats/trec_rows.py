@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
-from tripos.contracts.retrieval import RetrievalJudgment
+from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
 from tripos.errors import MAX_SHOWN, Findings, Place, UsageError, quoted, suggest
 from tripos.files.formats.trec import MAX_GRADE, Judged, Qrels, Run, Topic, id_fault, in_trec_order, keeps_order
-from tripos.files.retrieval import Located, RankedRow
+from tripos.files.retrieval import Located
 
 Form = Literal["nested", "columnar"]
 Unit = Literal["fragment", "source"]

@@ -1,0 +1,169 @@
+"""From generation columns to figures: means by exact sums, ratios and areas computed again at their worst outcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tripos.columns.generation import Bools, Floats, GenerationColumns, Ints
+from tripos.contracts.generation_report import RiskCoverage
+from tripos.contracts.reports import Aggregate, Curve, Interval
+from tripos.fingerprint import round12
+from tripos.measures.aggregate import EMPTY, INCOMPLETE, Sums, single
+from tripos.measures.generation import GENERATION, Ratios, Risks, aurc, members
+from tripos.measures.intervals import ratios_interval, wilson
+from tripos.measures.record import Measure, Values
+
+Figures = dict[str, Aggregate | Curve]
+_COVERAGES = tuple(n / 10 for n in range(1, 11))
+
+
+def figures(columns: GenerationColumns, names: Iterable[str] = tuple(GENERATION)) -> Figures:
+    """Every named measure over the columns' rows."""
+    clusters = columns.cluster if columns.has_clusters else None
+    return {name: _figure(GENERATION[name], columns, clusters) for name in names}
+
+
+def _figure(measure: Measure, columns: GenerationColumns, clusters: Ints | None) -> Aggregate:
+    rows = np.flatnonzero(members(measure.population, columns))
+    own = columns if len(rows) == len(columns) else columns.take(rows)
+    parts = measure.function(own)
+    numbers = None if clusters is None else clusters[rows]
+    if isinstance(parts, Ratios):
+        return _ratios(measure, parts, numbers)
+    if isinstance(parts, Risks):
+        return _area(measure, parts)
+    assert isinstance(parts, Values)
+    return _mean(measure, parts, numbers)
+
+
+def _mean(measure: Measure, parts: Values, clusters: Ints | None) -> Aggregate:
+    sums = Sums(measure, 1, [1])
+    complete = parts.undefined >= 0
+    sums.add(parts.value[:, None], np.maximum(parts.undefined, 0), complete, np.arange(len(parts.value)))
+    return single(sums, clusters)
+
+
+def _why(measure: Measure, rows: int, incomplete: int) -> str:
+    """Why a figure that is no mean has no value."""
+    if incomplete:
+        return INCOMPLETE
+    return next(iter(measure.reasons)) if rows else EMPTY
+
+
+def _ratios(measure: Measure, parts: Ratios, clusters: Ints | None) -> Aggregate:
+    incomplete = parts.incomplete
+    counted = ~incomplete & (parts.denominator > 0).any(axis=1)
+    sums = [parts.numerator[~incomplete].sum(axis=0), parts.denominator[~incomplete].sum(axis=0)]
+    value = _mean_ratio(sums[0].tolist(), sums[1].tolist())
+    return _aggregate(
+        measure,
+        value=value,
+        worst=_worst_ratio(parts, value),
+        n=int(counted.sum()) if value is not None else 0,
+        outside=int((~counted & ~incomplete).sum()) if value is not None else int((~incomplete).sum()),
+        incomplete=int(incomplete.sum()),
+        ci=None if value is None else _interval(parts, counted, clusters),
+    )
+
+
+def _worst_ratio(parts: Ratios, value: float | None) -> float | None:
+    if not parts.incomplete.any():
+        return value
+    if parts.worst_numerator is None or parts.worst_denominator is None:
+        return None
+    above = np.where(parts.incomplete[:, None], parts.worst_numerator, parts.numerator).sum(axis=0)
+    below = np.where(parts.incomplete[:, None], parts.worst_denominator, parts.denominator).sum(axis=0)
+    return _mean_ratio(above.tolist(), below.tolist())
+
+
+def _mean_ratio(numerators: Sequence[int], denominators: Sequence[int]) -> float | None:
+    if not all(denominators):
+        return None
+    ratios = [Fraction(a, b) for a, b in zip(numerators, denominators, strict=True)]
+    return round12(float(sum(ratios) / len(ratios)))
+
+
+def _interval(parts: Ratios, counted: Bools, clusters: Ints | None) -> Interval | None:
+    own = None if clusters is None else clusters[counted]
+    above, below = parts.numerator[counted], parts.denominator[counted]
+    are_trials = below.shape[1] == 1 and (below == 1).all()
+    if are_trials and (own is None or len(np.unique(own)) == len(own)):
+        return wilson(int(above.sum()), len(above))
+    return ratios_interval(above.astype(np.float64), below.astype(np.float64), own)
+
+
+def _aggregate(
+    measure: Measure,
+    *,
+    value: float | None,
+    worst: float | None,
+    n: int,
+    outside: int,
+    incomplete: int,
+    ci: Interval | None = None,
+) -> Aggregate:
+    reason = next(iter(measure.reasons))
+    return Aggregate(
+        value=value,
+        undefined=None if value is not None else _why(measure, outside, incomplete),
+        worst=worst,
+        n=n,
+        n_undefined=outside,
+        undefined_rows={reason: outside} if outside else {},
+        incomplete=incomplete,
+        ci=ci,
+    )
+
+
+def _area(measure: Measure, parts: Risks) -> Aggregate:
+    """AURC; at worst every incomplete row is wrong, and surer than all where it gives no confidence."""
+    used, waiting = parts.member, parts.incomplete
+    value = _mean_of(risks(parts.confidence[used], parts.wrong[used]))
+    worst = value
+    if waiting.any() and (used.any() or ~np.isnan(parts.confidence[waiting]).all()):
+        both = used | waiting
+        confidence = np.where(np.isnan(parts.confidence), np.inf, parts.confidence)[both]
+        worst = _mean_of(risks(confidence, (parts.wrong | waiting)[both]))
+    n, incomplete = int(used.sum()), int(waiting.sum())
+    return _aggregate(measure, value=value, worst=worst, n=n, outside=len(used) - n - incomplete, incomplete=incomplete)
+
+
+def risks(confidence: Floats, wrong: Bools) -> Floats:
+    """Expected share of wrong answers among the i surest, i = 1..n, over all orders of equal confidences; shape (n,)."""
+    order = np.argsort(-confidence, kind="stable")
+    ordered = confidence[order]
+    n = len(ordered)
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if n else np.array([], dtype=np.int64)
+    sizes = np.diff(np.r_[starts, n])
+    errors = np.add.reduceat(wrong[order].astype(np.int64), starts) if n else np.array([], dtype=np.int64)
+    before = np.cumsum(errors) - errors
+    place = np.arange(1, n + 1)
+    group = np.repeat(np.arange(len(starts)), sizes)
+    within = place - starts[group]
+    expected: Floats = (before[group] + errors[group] * within / sizes[group]) / place
+    return expected
+
+
+def _mean_of(values: Floats) -> float | None:
+    return round12(math.fsum(values.tolist()) / len(values)) if len(values) else None
+
+
+def risk_coverage(columns: GenerationColumns) -> RiskCoverage | None:
+    """The curve at ten coverages; None where no answer carries a confidence."""
+    parts = aurc(columns)
+    curve = risks(parts.confidence[parts.member], parts.wrong[parts.member])
+    if not len(curve):
+        return None
+    places = [math.ceil(round(share * len(curve), 9)) - 1 for share in _COVERAGES]
+    return RiskCoverage(coverage=_COVERAGES, risk=tuple(round12(float(curve[max(place, 0)])) for place in places))
+
+
+def value_of(found: Mapping[str, Aggregate | Curve], name: str) -> Aggregate:
+    """A figure by name."""
+    figure = found[name]
+    assert isinstance(figure, Aggregate)
+    return figure
