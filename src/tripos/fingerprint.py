@@ -378,11 +378,11 @@ def differences(letter: str, retrieval: Component, here: Component) -> list[str]
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested values by dotted key, counts by their own names."""
+    """Nested values by dotted key."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         inner = {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
-        flat |= {k.removeprefix("counts."): v for k, v in inner.items()}
+        flat |= {k.replace("counts.", "number of "): v for k, v in inner.items()}
     return flat
 
 

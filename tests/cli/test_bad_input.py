@@ -15,6 +15,7 @@ import zstandard
 from tests.cli.world import (
     FRAGMENTS,
     JUDGMENTS,
+    LEFT_OPEN,
     MISSES,
     OLD,
     REPORT,
@@ -30,6 +31,8 @@ from tests.cli.world import (
     result,
     run,
 )
+
+pytestmark = LEFT_OPEN
 
 Change = Callable[[World], object]
 Check = Callable[[Outcome], object]

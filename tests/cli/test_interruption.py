@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.world import FRAGMENTS, JUDGMENTS, MISSES, OLD, REPORT, World, contents, run, spawn
+from tests.cli.world import FRAGMENTS, JUDGMENTS, LEFT_OPEN, MISSES, OLD, REPORT, World, contents, run, spawn
+
+pytestmark = LEFT_OPEN
 
 DRIVER = r"""
 import os, signal, sys, time
@@ -147,6 +150,8 @@ def test_interrupted_while_it_reads(number: signal.Signals, world: World) -> Non
             with open(world.folder / JUDGMENTS, "wb", buffering=0) as pipe:  # opens when the command does
                 pipe.write(b'{"query_id": "q1", ')
                 process.send_signal(number)
+                with contextlib.suppress(BrokenPipeError):  # ends a read that began in the instant of the signal
+                    pipe.write(b'"query": "What?"\n')
                 process.wait(20)
         finally:
             process.kill()

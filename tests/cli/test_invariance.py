@@ -16,6 +16,7 @@ import pytest
 from tests.cli.world import (
     FRAGMENTS,
     JUDGMENTS,
+    LEFT_OPEN,
     MISSES,
     REPORT,
     RESULTS,
@@ -28,6 +29,8 @@ from tests.cli.world import (
     run,
     spawn,
 )
+
+pytestmark = LEFT_OPEN
 
 Files = dict[str, bytes]
 LIMIT = "10"

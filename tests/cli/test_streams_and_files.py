@@ -16,6 +16,7 @@ import pytest
 from tests.cli.world import (
     FRAGMENTS,
     JUDGMENTS,
+    LEFT_OPEN,
     MISSES,
     OLD,
     REPORT,
@@ -30,6 +31,8 @@ from tests.cli.world import (
 from tripos.contracts.reports import RetrievalReport
 from tripos.contracts.retrieval import RetrievalMiss
 from tripos.fingerprint import digest
+
+pytestmark = LEFT_OPEN
 
 EMPTY_LIST = result("q2")
 
@@ -445,6 +448,17 @@ def test_json_survives_a_narrow_terminal_encoding(world: World) -> None:
     done = spawn(world.folder, world.arguments("--json"), environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == (world.output / REPORT).read_bytes()
+
+
+@pytest.mark.xfail(strict=True, reason="the spool of the rows' stories is never closed (then drop LEFT_OPEN from world.py too)")
+@pytest.mark.parametrize("broken", [False, True])
+def test_no_file_is_left_open(broken: bool, world: World) -> None:
+    if broken:
+        world.results[1]["results"][0]["fragment_id"] = "t3::f1"
+    world.write()
+    done = spawn(world.folder, world.arguments(), environment={"PYTHONWARNINGS": "default::ResourceWarning"})
+    assert done.returncode == (3 if broken else 0)
+    assert b"ResourceWarning" not in done.stderr
 
 
 def test_no_progress_where_stderr_is_no_terminal(world: World) -> None:

@@ -15,11 +15,18 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
+
 from tripos.cli.app import main
 from tripos.contracts.reports import Aggregate, Curve, RetrievalReport
 from tripos.contracts.retrieval import RetrievalMiss
 
 Row = dict[str, Any]
+
+LEFT_OPEN = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. .function SpooledTemp:pytest.PytestUnraisableExceptionWarning"
+)
+"""Lets the tests run while a spool of the command is left open; test_no_file_is_left_open tells of it."""
 
 ROOT = Path(__file__).parents[2]
 SUPPORT_KB = ROOT / "golden" / "support-kb"

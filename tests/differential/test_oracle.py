@@ -18,7 +18,7 @@ from tripos.measures.retrieval import RETRIEVAL, TIED
 
 NAMES = [*RETRIEVAL, *(record.at("case") for record in RETRIEVAL.values() if record.is_curve)]
 TOLERANCE = 1e-9
-SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 
 
 def compare(name: str, found: Aggregate | Curve, wanted: Expected) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import unicodedata
 from collections.abc import Iterable
 from importlib import resources
@@ -10,14 +11,19 @@ from importlib import resources
 from tripos.contracts.config import LANGUAGES
 from tripos.contracts.generation import Origin
 
-_SLACK = 16
-"""How many times longer than the longest phrase an answer may be and still be compared: spaces and marks, no more words."""
+_MARKS = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
-def normal(text: str) -> str:
-    """Unicode NFKC, case folded, with letters, marks and digits alone: the form in which whole answers are compared."""
+def normal(text: str, limit: int | None = None) -> str:
+    """Unicode NFKC, case folded, with letters, marks and digits alone: the form in which whole answers are compared.
+
+    With a `limit`, a form longer than that may be cut anywhere beyond it.
+    """
+    if text.isascii():
+        return text.lower().translate(_MARKS)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(c for c in folded if c.isalnum() or unicodedata.category(c).startswith("M"))
+    kept = (c for c in folded if c.isalnum() or unicodedata.category(c).startswith("M"))
+    return "".join(kept if limit is None else itertools.islice(kept, limit + 1))
 
 
 @functools.cache
@@ -33,11 +39,11 @@ class Phrases:
     def __init__(self, languages: Iterable[str] = LANGUAGES, extra: Iterable[str] = ()) -> None:
         phrases = [phrase for language in languages for phrase in shipped(language)] + list(extra)
         self.by_form = {form: phrase for phrase in reversed(phrases) if (form := normal(phrase))}
-        self._longest = _SLACK * max(map(len, phrases), default=0)
+        self._longest = max(map(len, self.by_form), default=0)
 
     def match(self, answer: str) -> str | None:
         """The phrase that is the whole answer, if one is."""
-        return self.by_form.get(normal(answer)) if len(answer) <= self._longest else None
+        return self.by_form.get(normal(answer, self._longest))
 
     def content(self) -> list[str]:
         """What the measurement fingerprint covers."""

@@ -37,6 +37,14 @@ class Stamps:
                     self._foreign.setdefault(letter, row)
             yield row
 
+    def absorb(self, other: Stamps) -> None:
+        """Count in what another part of the results carried."""
+        self._rows += other._rows
+        for letter, n in other._verified.items():
+            self._verified[letter] += n
+        for letter, row in other._foreign.items():
+            self._foreign.setdefault(letter, row)
+
     def refuse(self) -> None:
         """Raise NotComparable when some row was made from another corpus or by another policy."""
         told = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,6 +106,8 @@ def eval_retrieval(
     ] = False,
     all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
     per_query: Annotated[str | None, typer.Option(help="Also write one row a query with its figures to this file.")] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core for large files.")] = 0,
+    memory_limit: Annotated[str | None, typer.Option(help="Memory before reading spills, e.g. 512MB. [default: 1GB]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")
@@ -150,6 +153,8 @@ def eval_retrieval(
         allow_extra=allow_extra,
         allow_incomplete=allow_incomplete,
         all_errors=all_errors,
+        workers=workers,
+        memory_limit=_bytes(memory_limit),
     )
     folder = _folder(output, settings.config.run)
     from tripos.cli.progress import Progress
@@ -170,6 +175,16 @@ def _numbers(text: str | None) -> list[int]:
         return [int(part) for part in text.split(",")] if text else []
     except ValueError:
         raise UsageError(f'--cutoffs "{text}": whole numbers with commas between are expected, e.g. 1,5,10') from None
+
+
+def _bytes(text: str | None) -> int:
+    """A size such as 512MB or 2GB in bytes."""
+    if text is None:
+        return 0
+    found = re.fullmatch(r"([0-9]+)\s*([KMG])I?B?", text.strip(), flags=re.IGNORECASE)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f'--memory-limit "{text}": a size is expected, e.g. 512MB or 2GB')
+    return int(found[1]) << {"K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
 def _folder(output: str | None, run: str | None) -> Path | None:

@@ -162,7 +162,7 @@ def evidence(
         list[str] | None, typer.Option(help="Corpus file, instead of the report's own. NAME=FILE sets its collection. Repeats.")
     ] = None,
     config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,  # noqa: ARG001 - looked for where errors are printed
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
     """What must each answer be written from: the top K fragments of every query, with text.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from tripos.checks.evidence import Alternative, evidence_units
-from tripos.columns.misses import lacks_some, miss_line
+from tripos.columns.misses import bits_of, lacks_some, miss_line
 from tripos.columns.ranking import Ranked, ranked, select, single_precision, without_duplicates
 from tripos.columns.retrieval import (
     EXPECTED,
@@ -23,8 +23,11 @@ from tripos.columns.retrieval import (
     MISSING,
     NONRELEVANT,
     OK,
+    Bools,
+    Floats,
     HitList,
     Hits,
+    Ints,
     RetrievalColumns,
     Story,
     found_units,
@@ -51,6 +54,12 @@ class Tally:
     beyond_limit: int = 0
     unknown_fragments: int = 0
     digests: list[bytes] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Count another tally in."""
+        for name in ("result_rows", "results", "without_judgment", "below_min_score", "beyond_limit", "unknown_fragments"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.digests += other.digests
 
     @property
     def results_digest(self) -> str:
@@ -80,31 +89,109 @@ def align(
         results: Ranked rows, in any order; those of other queries are counted.
         reading: Corpus, depth and options. Faults go to its findings.
     """
-    aligner = _Aligner(sorted(judgments, key=lambda r: r.query_id), reading)
+    aligner = Aligner(judgments, reading)
     for row in results:
         aligner.take(row)
     return aligner.columns(), aligner.tally
 
 
-class _Aligner:
-    """Fills one slot a query; nothing is kept of a result beyond its judged positions."""
+@dataclass(slots=True)
+class Slots:
+    """One slot a scored query, sorted by query id; arrays have shape (n,)."""
 
-    def __init__(self, rows: list[RetrievalJudgment], reading: Reading) -> None:
-        self.rows, self.reading, self.tally = rows, reading, Tally()
-        self.index = {row.query_id: i for i, row in enumerate(rows)}
-        n = len(rows)
-        self.state = np.full(n, MISSING, dtype=np.int64)
-        self.n_results, self.n_leaks, self.n_violations = (np.zeros(n, dtype=np.int64) for _ in range(3))
-        self.n_denied, self.n_required_absent = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self.latency = np.full(n, np.nan)
-        self.errors: dict[int, str] = {}
-        self.reasons: list[tuple[MissReason, ...]] = [("incomplete",)] * n
-        self.stories, self.places = Spool(), np.full(n, -1, dtype=np.int64)
+    state: Ints
+    n_results: Ints
+    n_leaks: Ints
+    n_violations: Ints
+    n_denied: Ints
+    n_required_absent: Ints
+    reasons: Ints
+    places: Ints
+    tied: Ints
+    latency: Floats
+    unresolved: Bools
+
+    @classmethod
+    def empty(cls, n: int) -> Slots:
+        """Slots of queries that nothing came for."""
+        numbers = {f.name: np.zeros(n, dtype=np.int64) for f in fields(cls)}
+        made = cls(**numbers | {"latency": np.full(n, np.nan), "unresolved": np.zeros(n, dtype=bool)})
+        made.state[:], made.places[:], made.reasons[:] = MISSING, -1, bits_of(("incomplete",))
+        return made
+
+    def at(self, rows: Ints) -> Slots:
+        """The slots of some rows."""
+        return Slots(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    def put(self, rows: Ints, others: Slots) -> None:
+        """Take the slots of some rows from others."""
+        for f in fields(self):
+            getattr(self, f.name)[rows] = getattr(others, f.name)
+
+
+@dataclass(slots=True)
+class Part:
+    """What one part of the ranked results came to: the slots of the queries in it, and what is kept of their results."""
+
+    rows: Ints
+    slots: Slots
+    tally: Tally
+    hits: HitList
+    best: HitList
+    worst: HitList
+    groups: list[tuple[int, int]]
+    evidence: list[tuple[int, int]]
+    errors: dict[int, str]
+    let_pass: dict[str, int]
+    stories: list[bytes]
+
+
+class Aligner:
+    """Fills one slot a query; nothing is kept of a result beyond its judged positions, and the stories of misses.
+
+    Parts of the results may be taken by several aligners over the same judgments and brought together by `absorb`, in any
+    order: the columns come out the same.
+    """
+
+    def __init__(self, judgments: Iterable[RetrievalJudgment], reading: Reading) -> None:
+        self.rows, self.reading, self.tally = sorted(judgments, key=lambda r: r.query_id), reading, Tally()
+        self.index = {row.query_id: i for i, row in enumerate(self.rows)}
+        self.slots, self.stories, self.errors = Slots.empty(len(self.rows)), Spool(), dict[int, str]()
         self.hits, self.best, self.worst = HitList(), HitList(), HitList()
-        self.tied: dict[int, int] = {}
         self.groups: list[tuple[int, int]] = []
         self.evidence: list[tuple[int, int]] = []
-        self.unresolved = np.zeros(n, dtype=bool)
+
+    def part(self) -> Part:
+        """What was taken, to be handed to another aligner."""
+        rows = np.flatnonzero(self.slots.state != MISSING)
+        let_pass = self.reading.findings.let_pass
+        stories = [self.stories.read(n) for n in range(len(self.stories))]
+        kept = (self.hits, self.best, self.worst, self.groups, self.evidence, self.errors)
+        return Part(rows, self.slots.at(rows), self.tally, *kept, let_pass, stories)
+
+    def absorb(self, part: Part) -> bool:
+        """Take another aligner's part; False, and nothing taken, where a query of it came before."""
+        if (self.slots.state[part.rows] != MISSING).any():
+            return False
+        start = len(self.stories)
+        for line in part.stories:
+            self.stories.append(line)
+        part.slots.places[part.slots.places >= 0] += start
+        self.slots.put(part.rows, part.slots)
+        self.tally.add(part.tally)
+        for mine, theirs in ((self.hits, part.hits), (self.best, part.best), (self.worst, part.worst)):
+            mine.extend(theirs)
+        self.groups += part.groups
+        self.evidence += part.evidence
+        self.errors |= part.errors
+        for kind, n in part.let_pass.items():
+            self.reading.findings.lenient(kind, n)
+        return True
+
+    def is_new(self, query_id: str) -> bool:
+        """Whether nothing came for this query yet."""
+        i = self.index.get(query_id)
+        return i is None or bool(self.slots.state[i] == MISSING)
 
     def take(self, row: RankedRow) -> None:
         """Measure one row of results against its judgment."""
@@ -121,11 +208,11 @@ class _Aligner:
         content = results_content(row.query_id, found.ids, found.scores, row.error)
         self.tally.digests.append(hashlib.sha256(content).digest())
         if row.latency_ms is not None:
-            self.latency[i] = row.latency_ms
+            self.slots.latency[i] = row.latency_ms
         if row.error is not None:
-            self.state[i], self.errors[i] = FAILED, row.error
+            self.slots.state[i], self.errors[i] = FAILED, row.error
             return
-        self.state[i] = OK
+        self.slots.state[i] = OK
         story = Story()
         self._safety(i, found, story)
         self._place(i, self._scored(row, found), row, story)
@@ -138,14 +225,14 @@ class _Aligner:
         known = [name for name in found.ids if name in corpus.sources]
         if len(found.ids) < self.reading.depth.limit:
             there = {corpus.sources[name] for name in known}
-            self.n_denied[i] = len(set(judgment.expected_sources) - there)
+            self.slots.n_denied[i] = len(set(judgment.expected_sources) - there)
         if judgment.principal is not None:
             groups = judgment.principal.groups
             story.leaked = [name for name in known if not corpus.readable(name, groups)]
-            self.n_leaks[i] = len(story.leaked)
+            self.slots.n_leaks[i] = len(story.leaked)
         if judgment.filters:
             story.violating = [name for name in known if not corpus.passes(name, judgment.filters)]
-            self.n_violations[i] = len(story.violating)
+            self.slots.n_violations[i] = len(story.violating)
 
     def _scored(self, row: RankedRow, found: Ranked) -> Ranked:
         """Drop results below min_score."""
@@ -168,7 +255,7 @@ class _Aligner:
         self.tally.beyond_limit += max(len(order) - limit, 0)
         order = order[:limit]
         cut = [sources[k] for k in order] if by_source else sources[:limit]
-        self.n_results[i] = len(cut)
+        self.slots.n_results[i] = len(cut)
         targets = _targets(self.rows[i])
         first = self.hits.add(i, cut, targets)
         self._units(i, first, fragments)
@@ -215,7 +302,7 @@ class _Aligner:
 
     def _evidence(self, i: int, ranks: Mapping[str, int]) -> None:
         units = evidence_units(self.rows[i], self.reading.corpus)
-        self.unresolved[i] = units is None
+        self.slots.unresolved[i] = units is None
         self.evidence += [(i, _complete_at(unit, ranks)) for unit in units or []]
 
     def _tell(self, i: int, first: Mapping[str, int], story: Story, came: tuple[Ranked, Sequence[int], Sequence[str]]) -> None:
@@ -224,12 +311,12 @@ class _Aligner:
         depth = judgment.k or self.reading.depth.handed_on
         story.found = {s: first.get(s) for s in (*judgment.expected_sources, *judgment.required_sources)}
         story.required_absent = [s for s in dict.fromkeys(judgment.required_sources) if not 0 < first.get(s, 0) <= depth]
-        self.n_required_absent[i] = len(story.required_absent)
+        self.slots.n_required_absent[i] = len(story.required_absent)
         forbidden = [s for s in judgment.forbidden_sources if first.get(s, depth + 1) <= depth]
         reasons = _reasons(judgment, story, depth, bool(forbidden), len(came[2]))
-        self.reasons[i] = reasons
+        self.slots.reasons[i] = bits_of(reasons)
         if reasons:
-            self.places[i] = self.stories.append(miss_line(judgment, reasons, depth, story, came))
+            self.slots.places[i] = self.stories.append(miss_line(judgment, reasons, depth, story, came))
 
     def _ties(self, i: int, scores: Sequence[float], sources: Sequence[str], targets: _Targets) -> None:
         """Where equal scores straddle a headline cutoff: the judged positions at the best and worst order of the ties."""
@@ -244,7 +331,7 @@ class _Aligner:
         worth = [targets.get(s, (0.0, 0)) for s in sources]
         best = sorted(range(n), key=lambda j: (-scores[j], -(worth[j][1] & EXPECTED), -worth[j][0]))
         worst = sorted(range(n), key=lambda j: (-scores[j], worth[j][1] & EXPECTED, worth[j][0]))
-        self.tied[i] = at
+        self.slots.tied[i] = at
         for table, order in ((self.best, best), (self.worst, worst)):
             table.add(i, self._cut([sources[j] for j in order]), targets)
 
@@ -256,10 +343,9 @@ class _Aligner:
     def columns(self) -> RetrievalColumns:
         """Everything taken so far as arrays."""
         rows, depth = self.rows, self.reading.depth
-        for i in np.flatnonzero(self.state != OK).tolist():
+        for i in np.flatnonzero(self.slots.state != OK).tolist():
             self._units(i, {}, ())
-        tied = np.zeros(len(rows), dtype=np.int64)
-        tied[list(self.tied)] = list(self.tied.values())
+        slots, tied = self.slots, self.slots.tied
         hits = self.hits.arrays()
         ideal = HitList()
         for i, row in enumerate(rows):
@@ -268,32 +354,32 @@ class _Aligner:
             rows=rows,
             limit=depth.limit,
             has_corpus=self.reading.corpus is not None,
-            state=self.state,
+            state=slots.state,
             depth=np.array([row.k or depth.handed_on for row in rows], dtype=np.int64),
-            n_results=self.n_results,
+            n_results=slots.n_results,
             n_expected=np.array([len(set(row.expected_sources)) for row in rows], dtype=np.int64),
             n_nonrelevant=np.array([len({*row.nonrelevant_sources, *row.forbidden_sources}) for row in rows], dtype=np.int64),
-            n_required_absent=self.n_required_absent,
-            n_leaks=self.n_leaks,
-            n_violations=self.n_violations,
-            n_denied=self.n_denied,
+            n_required_absent=slots.n_required_absent,
+            n_leaks=slots.n_leaks,
+            n_violations=slots.n_violations,
+            n_denied=slots.n_denied,
             hits=hits,
             ideal=ideal.arrays(),
             groups=found_units(self.groups),
             evidence=found_units(self.evidence),
-            evidence_undefined=self.unresolved,
+            evidence_undefined=slots.unresolved,
             errors=self.errors,
-            reasons=self.reasons,
+            reasons=slots.reasons,
             stories=self.stories,
-            places=self.places,
-            latency_ms=self.latency,
+            places=slots.places,
+            latency_ms=slots.latency,
             tied=tied,
             best_hits=_replaced(hits, tied > 0, self.best.arrays()),
             worst_hits=_replaced(hits, tied > 0, self.worst.arrays()),
         )
 
 
-def _replaced(hits: Hits, tied: np.typing.NDArray[np.bool_], others: Hits) -> Hits:
+def _replaced(hits: Hits, tied: Bools, others: Hits) -> Hits:
     """The hits with those of tied rows taken from `others`."""
     if not tied.any():
         return hits

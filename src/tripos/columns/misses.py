@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import get_args
 
 import orjson
 
 from tripos.columns.ranking import Ranked
 from tripos.columns.retrieval import OK, RetrievalColumns, Story
 from tripos.contracts.retrieval import MissReason, RetrievalJudgment
+
+REASONS: tuple[MissReason, ...] = get_args(MissReason)
+"""The closed list of reasons, in the order of their bits."""
+
+
+def bits_of(reasons: Iterable[MissReason]) -> int:
+    """Reasons as bits of a number."""
+    return sum(1 << REASONS.index(reason) for reason in reasons)
+
+
+def reasons_of(bits: int) -> tuple[MissReason, ...]:
+    """The reasons whose bits are set."""
+    return tuple(reason for n, reason in enumerate(REASONS) if bits >> n & 1)
 
 
 def lacks_some(row: RetrievalJudgment, found: Mapping[str, int | None]) -> bool:
@@ -73,6 +87,6 @@ def miss_lines(columns: RetrievalColumns, run_id: str, configuration: str) -> It
     for i, row in enumerate(columns.rows):
         if columns.state[i] != OK:
             story = Story(error=columns.errors.get(i))
-            yield _line(row, columns.reasons[i], int(columns.depth[i]), story, ()) + b"," + end[1:]
+            yield _line(row, reasons_of(int(columns.reasons[i])), int(columns.depth[i]), story, ()) + b"," + end[1:]
         elif columns.places[i] >= 0:
             yield columns.stories.read(int(columns.places[i])) + b"," + end[1:]

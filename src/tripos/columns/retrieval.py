@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tripos.contracts.retrieval import MissReason, RetrievalJudgment
+from tripos.contracts.retrieval import RetrievalJudgment
 from tripos.files.spool import Spool
 
 Ints = npt.NDArray[np.int64]
@@ -90,6 +90,14 @@ class HitList:
         self._grade.append(grade)
         self._flags.append(flags)
 
+    def extend(self, other: HitList) -> None:
+        """Take another list's hits as well."""
+        self._in_order = False
+        self._query.extend(other._query)
+        self._rank.extend(other._rank)
+        self._grade.extend(other._grade)
+        self._flags.extend(other._flags)
+
     def arrays(self) -> Hits:
         """The hits sorted by query; a query's own stay in order of rank."""
         query, rank, flags = (np.frombuffer(a, dtype=np.int64) if a else _NONE for a in (self._query, self._rank, self._flags))
@@ -124,7 +132,8 @@ class Story:
 class RetrievalColumns:
     """One row a scored query, sorted by query id; arrays have shape (n,).
 
-    `errors` holds what went wrong, by row; `places` the number of a row's story in `stories`, −1 where it has none.
+    `errors` holds what went wrong, by row; `reasons` why it is a miss, as bits (`columns.misses`); `places` the number of a
+    row's story in `stories`, −1 where it has none.
     """
 
     rows: list[RetrievalJudgment]
@@ -145,7 +154,7 @@ class RetrievalColumns:
     evidence: Units
     evidence_undefined: Bools
     errors: dict[int, str]
-    reasons: list[tuple[MissReason, ...]]
+    reasons: Ints
     stories: Spool
     places: Ints
     latency_ms: Floats

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import orjson
@@ -121,9 +122,9 @@ class Kept:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._results, self._misses = Spool(folder), Spool(folder)
-        self._missed: dict[int, int] = {}
+        self._missed = array("q")
 
-    def __enter__(self) -> Kept:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,9 +134,9 @@ class Kept:
     def take(self, pair: Pair, result: GenerationResult, evidence: Shown) -> None:
         """Put one row aside."""
         row = result.model_dump(mode="json")
-        number = self._results.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        if result.status not in PASSING:
-            self._missed[number] = self._misses.append(orjson.dumps({**row, **_story(pair, evidence)}))
+        self._results.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        is_miss = result.status not in PASSING
+        self._missed.append(self._misses.append(orjson.dumps({**row, **_story(pair, evidence)})) if is_miss else -1)
 
     def results(self, order: Iterable[int]) -> Iterator[bytes]:
         """Every row, in the order asked for."""
@@ -145,7 +146,7 @@ class Kept:
         """Every missed row, in the order asked for, with the run it belongs to."""
         end = b"," + orjson.dumps({"run_id": run_id, "configuration_fingerprint": configuration})[1:] + b"\n"
         for number in order:
-            if number in self._missed:
+            if self._missed[number] >= 0:
                 yield self._misses.read(self._missed[number])[:-1] + end
 
 

@@ -73,7 +73,8 @@ def verdict(pair: Pair, evidence: Shown, ruler: Ruler) -> GenerationResult:
         found += [*_missing(judged, requirements, cited, evidence), *_faithfulness(answered, ruler.faithfulness_target)]
     found += _bad_citations(citations, ruler.resolver.corpus, evidence)
     grounds = Grounds(found)
-    return _result(judged, answered, grounds, (abstained, origin), requirements, citations)
+    told = (abstained, origin)
+    return _result(judged, answered, grounds, abstained=told, requirements=requirements, citations=citations)
 
 
 def requirement_verdicts(judged: Judged, cited: Sequence[str], resolver: Resolver) -> list[RequirementVerdict]:
@@ -180,16 +181,17 @@ def _faithfulness(answered: Answered, target: float) -> Iterable[tuple[Status, s
 def _incomplete(judged: Judged, answered: Answered | None, ruler: Ruler) -> GenerationResult:
     because = "no answer to this query" if answered is None else f"the answer failed: {quoted(answered.error or '')}"
     requirements = requirement_verdicts(judged, [], ruler.resolver)
-    return _result(judged, answered, Grounds([("incomplete", because)]), None, requirements, [])
+    return _result(judged, answered, Grounds([("incomplete", because)]), requirements=requirements)
 
 
 def _result(
     judged: Judged,
     answered: Answered | None,
     grounds: Grounds,
-    abstained: tuple[bool, Origin] | None,
-    requirements: Sequence[RequirementVerdict],
-    citations: Sequence[CitationVerdict],
+    *,
+    abstained: tuple[bool, Origin] | None = None,
+    requirements: Sequence[RequirementVerdict] = (),
+    citations: Sequence[CitationVerdict] = (),
 ) -> GenerationResult:
     passing: dict[object, Status] = {True: "qualified", False: "abstained_rightly", "partial": "partial"}
     complete = abstained is not None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from tripos.contracts.base import Contract, Id, Listed, PositiveInt, RowProblem, RowProblems, Scalar
+from tripos.contracts.base import Contract, Id, Listed, NonNegative, PositiveInt, RowProblem, RowProblems, Scalar
 from tripos.contracts.retrieval import Completeness
 
 MODES = ("lexical", "dense", "hybrid")
@@ -36,6 +36,33 @@ class JudgmentsConfig(Contract):
     )
 
 
+class ExpansionPolicy(Contract):
+    """How the embedded fan-out follows links from what it merged."""
+
+    fields: Listed[Id] = Field(description="Metadata fields whose value names another source.")
+    seeds: PositiveInt = Field(3, description="Merged fragments, from the first, whose sources' links are followed.")
+    most: PositiveInt = Field(2, description="Fragments added at most, at the end of the top K.")
+    rounds: PositiveInt = Field(1, description="How often links are followed; 2: from what was added, too.")
+
+
+class FanOutPolicy(Contract):
+    """How the embedded fan-out routes, merges and expands."""
+
+    router: Literal["hits", "names", "all"] = Field(
+        "hits", description="hits: collections with the best hits; names: by words of the question; all: everywhere."
+    )
+    names: dict[Id, Listed[Annotated[str, Field(min_length=1)]]] = Field(
+        {}, description="Words that route to a collection, for router names."
+    )
+    share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.7, description="For router hits: the share of the best score that a collection's own best must reach."
+    )
+    min_score: NonNegative = Field(0.0, description="For router hits: collections whose best score is below it are left out.")
+    most: PositiveInt | None = Field(None, description="Collections routed to at most.")
+    rrf_k: PositiveInt = Field(60, description="Lists are merged by Σ 1 / (rrf_k + rank).")
+    expansion: ExpansionPolicy | None = Field(None, description="Absent: no expansion.")
+
+
 class SearchConfig(Contract):
     """Stage C: the search policy. What the system under test did; its digest is component C."""
 
@@ -46,11 +73,12 @@ class SearchConfig(Contract):
     filters: dict[str, Scalar] | None = Field(None, description="Metadata that every query is restricted to.")
     lexical: dict[str, Scalar] | None = Field(None, description="Parameters of the lexical part: k1, b, stemmer, stopwords.")
     reranker: str | None = Field(None, description="name@revision.")
+    fan_out: FanOutPolicy | None = Field(None, description="Routing, merge and expansion of tripos fan-out; see below.")
     options: dict[str, Any] | None = Field(None, description="Anything else the policy depends on.")
 
     def policy(self) -> dict[str, Any]:
         """The policy object that component C digests: what is stated, and nothing else."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(mode="json", exclude_none=True)
 
 
 class DepthConfig(Contract):
@@ -77,9 +105,7 @@ class DepthConfig(Contract):
 class AbstentionConfig(Contract):
     """When an answer that does not say whether it abstained is one that did."""
 
-    languages: Listed[Language] = Field(
-        LANGUAGES, description="Languages whose shipped phrases count, as whole answers."
-    )
+    languages: Listed[Language] = Field(LANGUAGES, description="Languages whose shipped phrases count, as whole answers.")
     phrases: Listed[Annotated[str, Field(min_length=1)]] = Field((), description="Your own phrases, as whole answers.")
 
 
@@ -166,6 +192,8 @@ class Options(Contract):
     allow_extra: bool = False
     allow_incomplete: bool = False
     all_errors: bool = False
+    workers: int = Field(0, ge=0, description="Processes; 0: one, or one a core where the file is large.")
+    memory_limit: int = Field(0, ge=0, description="Bytes that reading may take before it spills; 0: 1 GiB.")
 
 
 def merged(file: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,17 @@ class Corpus:
         if fragment.metadata:
             self.metadata[name] = fragment.metadata
 
+    def within(self, collection: str) -> Corpus:
+        """The fragments of one collection, as a corpus of its own."""
+        part = Corpus(acl_default=self.acl_default)
+        names = [name for name, home in self.collections.items() if home == collection]
+        for field_ in ("sources", "texts", "titles", "acls", "metadata", "collections"):
+            whole = getattr(self, field_)
+            getattr(part, field_).update({name: whole[name] for name in names if name in whole})
+        for name in names:
+            part.fragments.setdefault(self.sources[name], []).append(name)
+        return part
+
     def readable(self, fragment_id: str, groups: Iterable[str]) -> bool:
         """Whether one of `groups` may read the fragment."""
         acl = self.acls.get(fragment_id)

@@ -5,6 +5,8 @@ Nothing is changed. Each file is recognised by its content, looked at by itself,
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,10 +36,17 @@ FINDERS: tuple[Callable[[Look], Iterator[Ailment]], ...] = (
 """How golden files are looked at, and in which order their steps are taken: rows first, then values, then names."""
 
 _FEW_GRADES = 6
-_TOLD_BY_FINDERS = {
-    "not_jsonl", "string_type", "tuple_type", "missing", "missing_field", "extra_forbidden", "duplicate_id", "placeholder",
-    "bool_type", "literal_error", "contradiction",
-}  # fmt: skip
+_COVERED = {
+    "not_jsonl": {"container"},
+    "string_type": {"integer_ids"},
+    "tuple_type": {"scalar_list", "graded_sources", "objects_for_ids"},
+    "missing": {"no_id"},
+    "duplicate_id": {"repeated_id"},
+    "bool_type": {"foreign_boolean"},
+    "literal_error": {"foreign_status"},
+    "contradiction": {"empty_positive", "never_filled"},
+}
+"""Faults of the contract that an ailment of one of these kinds, in the same field, has told already."""
 
 
 def diagnose(paths: Sequence[str]) -> DoctorReport:
@@ -65,7 +74,7 @@ def examine(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
     """All that is wrong with one file by itself."""
     match patient.form:
         case Form.JUDGMENTS | Form.GOLDENS:
-            yield from _golden(patient, ward)
+            yield from _golden(patient)
         case Form.FRAGMENTS:
             yield from _fragments(patient, ward)
         case Form.RANKED:
@@ -81,7 +90,7 @@ def examine(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
             yield from foreign(patient)
 
 
-def _golden(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
+def _golden(patient: Patient) -> Iterator[Diagnosis]:
     """Golden rows: each ailment with its own line; `all_at_once` gives one for all."""
     look = patient.look
     found = [a for find in FINDERS for a in find(look)]
@@ -89,7 +98,34 @@ def _golden(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
         fix = jq(look, [a.step], slurp=a.whole) if a.step else ""
         yield made(patient.path, a.kind, a.field, a.message, line=a.line, fix=fix, severity=a.severity)
     if patient.form is Form.JUDGMENTS and look.container is Container.JSONL:
-        yield from _contract(patient, ward)
+        findings = Findings()
+        load_judgments([patient.path], findings, allow_extra=True)
+        yield from _grouped(patient, _untold(findings, found), lambda f: _contract_fix(look, f))
+
+
+def _untold(findings: Findings, told: Sequence[Ailment]) -> Findings:
+    """Without the faults of the contract that an ailment tells."""
+    known = {(a.kind, a.field) for a in told}
+    findings.kept = [f for f in findings.kept if not _is_told(f, known)]
+    return findings
+
+
+def _is_told(finding: Finding, known: set[tuple[str, str]]) -> bool:
+    name = finding.field.partition("[")[0].partition(".")[0]
+    if finding.kind == "contradiction":
+        name = "expected_sources" if "expected_sources is empty" in finding.message else ""
+    return any((kind, name) in known for kind in _COVERED.get(finding.kind, ()))
+
+
+def _contract_fix(look: Look, finding: Finding) -> str:
+    """The line for a near miss of a name, and for a field that rows lack."""
+    meant = re.search(r"did you mean (\w+)", finding.message)
+    if finding.kind == "extra_forbidden" and meant and finding.field in {name for r in look.records for name in r.value}:
+        own, other = field(meant[1]), field(finding.field)
+        return jq(look, [f"if has({json.dumps(finding.field)}) then {own} = {other} | del({other}) else . end"])
+    if finding.kind == "missing" and finding.field in naming.DEFAULTS:
+        return jq(look, [naming.defaults([finding.field])])
+    return ""
 
 
 def all_at_once(look: Look) -> str:
@@ -99,39 +135,21 @@ def all_at_once(look: Look) -> str:
     return jq(look, ordered, slurp=any(a.whole for a in steps)) if len(steps) > 1 else ""
 
 
-def _contract(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
-    """What the contract says beyond that."""
-    findings = Findings()
-    load_judgments([patient.path], findings, allow_extra=True)
-    findings.kept = [f for f in findings.kept if f.kind not in _TOLD_BY_FINDERS or f.field not in _plain(patient.look)]
-    yield from _grouped(patient, findings, lambda f: ward.lint("--allow-extra") if f.kind == "extra_forbidden" else "")
-
-
-def _plain(look: Look) -> set[str]:
-    """Fields that the finders look at."""
-    return {"", "expected_sources", *look.roles, *(name for record in look.records for name in record.value)}
-
-
 def _fragments(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
-    yield from _values(patient)
     findings = Findings()
     deque(read_fragments([patient.path], findings), maxlen=0)  # for its findings alone
-    mended_here = {"not_jsonl", "string_type"}
-    findings.kept = [
-        f for f in findings.kept if f.kind not in mended_here or ("number" not in f.message and f.kind == "string_type")
-    ]
-    yield from _grouped(patient, findings, lambda f: ward.lint("--allow-extra") if f.kind == "extra_forbidden" else "")
+    yield from _values(patient, findings, lambda f: ward.lint("--allow-extra") if f.kind == "extra_forbidden" else "")
 
 
-def _values(patient: Patient) -> Iterator[Diagnosis]:
-    """Rows that are no JSONL, and numbers for ids."""
-    for find in (rows.container, rows.integer_ids):
-        for a in find(patient.look):
-            yield made(patient.path, a.kind, a.field, a.message, line=a.line, fix=jq(patient.look, [a.step]))
+def _values(patient: Patient, findings: Findings, fix: Callable[[Finding], str]) -> Iterator[Diagnosis]:
+    """Rows that are no JSONL and numbers for ids, then what the contract says beyond that."""
+    found = [a for find in (rows.container, rows.integer_ids) for a in find(patient.look)]
+    for a in found:
+        yield made(patient.path, a.kind, a.field, a.message, line=a.line, fix=jq(patient.look, [a.step]))
+    yield from _grouped(patient, _untold(findings, found), fix)
 
 
 def _ranked(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
-    yield from _values(patient)
     findings = Findings()
     for row in read_ranked(patient.path, findings):
         without_duplicates(ranked(row, "strict", findings), False, row.place, findings)
@@ -140,17 +158,15 @@ def _ranked(patient: Patient, ward: Ward) -> Iterator[Diagnosis]:
         "duplicate_result": ("--duplicates", "keep-first"),
         "extra_forbidden": ("--lenient",),
     }
-    findings.kept = [f for f in findings.kept if f.kind != "not_jsonl"]
-    yield from _grouped(patient, findings, lambda f: ward.evaluation(*flags[f.kind]) if f.kind in flags else "")
+    yield from _values(patient, findings, lambda f: ward.evaluation(*flags[f.kind]) if f.kind in flags else "")
 
 
 def _topics(patient: Patient) -> Iterator[Diagnosis]:
-    if patient.look.container not in (Container.JSONL, Container.COLUMNS):
-        yield from _values(patient)
-        return
     findings = Findings()
-    trec.read_topics(patient.path, findings)
-    yield from _grouped(patient, findings, lambda f: _topic_fix(patient.look, f))
+    if patient.look.container in (Container.JSONL, Container.COLUMNS):
+        trec.read_topics(patient.path, findings)
+    tell = _grouped if patient.look.container is Container.COLUMNS else _values
+    yield from tell(patient, findings, lambda f: _topic_fix(patient.look, f))
 
 
 def _topic_fix(look: Look, finding: Finding) -> str:

@@ -11,7 +11,7 @@ from tripos.contracts.retrieval import RetrievalJudgment, ReviewStatus
 from tripos.curate.ailments import INVERTED, Ailment, rows_where
 from tripos.curate.recognise import Form, Look
 from tripos.curate.repair import field
-from tripos.errors import quoted
+from tripos.errors import quoted, suggest
 
 _STATUSES = get_args(ReviewStatus)
 _APPROVED = ("approved", "done", "final", "accepted", "verified", "ok")
@@ -19,6 +19,13 @@ _STATUS_STEP = (
     f". as $said | if {json.dumps(_STATUSES)} | any(. == $said) then . "
     f'elif {json.dumps(["true", *_APPROVED])} | any(. == $said) then "reviewed" else "draft" end'
 )
+DEFAULTS = {
+    "should_match": "((.expected_sources // []) | length > 0)",
+    "category": '"imported"',
+    "review_status": '"draft"',
+}
+"""What a field comes out as where a golden file has none, as jq."""
+
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 
 
@@ -56,10 +63,10 @@ def foreign_names(look: Look) -> Iterator[Ailment]:
     if renamed:
         pairs = ", ".join(f"{key} → {role}" for role, key in renamed.items())
         yield Ailment("foreign_names", "", f"other names than those of Tripos: {pairs}", step=_renaming(renamed))
-    lacking = [name for name in ("should_match", "category", "review_status") if name not in look.roles]
+    lacking = [name for name in DEFAULTS if name not in look.roles]
     if lacking:
         text = "missing; rows come out as draft, which is not scored: once people have looked at them, say reviewed"
-        yield Ailment("missing_fields", ", ".join(lacking), text, step=_defaults(lacking))
+        yield Ailment("missing_fields", ", ".join(lacking), text, step=defaults(lacking))
 
 
 def _renaming(renamed: dict[str, str]) -> str:
@@ -68,19 +75,18 @@ def _renaming(renamed: dict[str, str]) -> str:
     return f"{{{', '.join(f'{role}: {value}' for role, value in values.items())}}} + del({gone})"
 
 
-def _defaults(lacking: Sequence[str]) -> str:
-    values = {
-        "should_match": "((.expected_sources // []) | length > 0)",
-        "category": '"imported"',
-        "review_status": '"draft"',
-    }
-    return f"{{{', '.join(f'{name}: {values[name]}' for name in lacking)}}} + ."
+def defaults(lacking: Sequence[str]) -> str:
+    """The filter that fills in fields where a row lacks them."""
+    return f"{{{', '.join(f'{name}: {DEFAULTS[name]}' for name in lacking)}}} + ."
 
 
 def unknown_fields(look: Look) -> Iterator[Ailment]:
     """Fields that the contract lacks."""
     known = {*RetrievalJudgment.model_fields, *look.roles.values()}
-    extra = list(dict.fromkeys(name for record in look.records for name in record.value if name not in known))
+    names_here = dict.fromkeys(name for record in look.records for name in record.value if name not in known)
+    extra = [
+        name for name in names_here if not suggest(name, RetrievalJudgment.model_fields)
+    ]  # a slip is no field of one's own
     if extra:
         names = ", ".join(map(quoted, extra[:8])) + (" …" if len(extra) > 8 else "")
         text = f"unknown fields {names}: your own fields go under metadata (or --allow-extra)"

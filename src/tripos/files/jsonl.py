@@ -41,7 +41,7 @@ def parsed(line: bytes, place: Place, findings: Findings, *, ended: bool = True)
         ended: Whether a newline followed; a torn last line says so.
     """
     try:
-        value = jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
+        value: Any = jiter.from_json(line, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
     except ValueError as error:
         findings.error(*_syntax(line, ended, str(error), place))
         return None
@@ -105,7 +105,7 @@ def read_rows(
         allow_extra: Move unknown fields under `metadata`, and count them; near misses of known names stay errors.
     """
     for place, value in json_rows(path, findings):
-        chosen = model if isinstance(model, type) else model(value)
+        chosen: type[Row] | str = model if isinstance(model, type) else model(value)
         if isinstance(chosen, str):
             findings.error("unknown_form", place, "", chosen)
         elif (row := validated(value, chosen, place, findings, lenient=lenient, allow_extra=allow_extra)) is not None:

@@ -118,3 +118,27 @@ def _order(ids: Sequence[str], scores: Sequence[float] | None) -> bool | None:
     if scores == sorted(scores, reverse=True):
         return True if scores[-1] > -_INFINITY and scores[0] < _INFINITY else None
     return False if min(scores) > -_INFINITY and max(scores) < _INFINITY else None
+
+
+_FLAT = ({"query_id", "fragment_id", "rank", "score"}, {"query_id", "fragment_id", "rank"})
+
+
+def quick_flat(line: bytes) -> tuple[str, str, int, float | None] | None:
+    """Query id, fragment id, rank and score of one flat line, or None where the strict reader must look."""
+    if b"\\" in line:
+        return None
+    try:
+        value = orjson.loads(line)
+        name, fragment, rank = value["query_id"], value["fragment_id"], value["rank"]
+        score = value["score"] if len(value) == 4 else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    plain = (
+        value.keys() in _FLAT
+        and type(name) is str
+        and type(fragment) is str
+        and type(rank) is int
+        and (score is None or (type(score) in _NUMBERS and -_INFINITY < score < _INFINITY))
+    )
+    once = line.count(b'":') + line.count(b'" :') == len(value)
+    return (name, fragment, rank, score) if plain and once and name and fragment and rank >= 1 else None

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import contextlib
+import re
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tripos.contracts.base import Contract
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, RankedRow
 from tripos.errors import Findings, Place, quoted
 from tripos.files.jsonl import not_lines, parsed, validated
-from tripos.files.quick import quick_row
-from tripos.files.streams import Span, physical_lines
+from tripos.files.quick import quick_flat, quick_row
+from tripos.files.streams import STDIN, physical_lines, spans
+
+if TYPE_CHECKING:
+    from tripos.files.formats.parquet import Table
 
 _FORMS: dict[str, type[Contract]] = {"results": NestedResults, "fragment_ids": ColumnarResults, "fragment_id": FlatResult}
+
+
+DEFAULT_MEMORY = 1 << 30
+"""Bytes that reading may take where the user sets no limit."""
+
+MAX_BUCKETS = 512
+_QUERY_ID = re.compile(rb'"query_id"\s*:\s*"([^"\\]*)"')
 
 
 class _FlatLine(NamedTuple):
@@ -25,24 +41,149 @@ class _FlatLine(NamedTuple):
     file: str
 
 
-def read_ranked(
-    path: str, findings: Findings, *, lenient: bool = False, allow_extra: bool = False, span: Span = (0, -1)
-) -> Iterator[RankedRow]:
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a file of ranked results that can be read by itself.
+
+    kind: lines (a span of bytes), bucket (flat lines of some queries, put aside with their numbers), or table (a range of
+    Parquet rows). `file` is where it is read, `path` what the user calls it.
+    """
+
+    kind: Literal["lines", "bucket", "table"]
+    path: str
+    file: str
+    span: tuple[int, int] = (0, -1)
+    table: Table | None = None
+
+
+def read_ranked(path: str, findings: Findings, *, lenient: bool = False, allow_extra: bool = False) -> Iterator[RankedRow]:
     """Ranked results, one row a query, whatever the form; a file that mixes forms is an error.
 
     Flat files come query by query at the end, since the lines of a query may stand anywhere.
 
     Args:
-        path: The file.
+        path: JSONL (nested, columnar or flat), or Parquet.
         findings: Takes every fault.
         lenient: Drop unknown fields, and count them.
         allow_extra: Move unknown fields under `metadata`, and count them.
-        span: A part of a plain file. Line numbers are then those of the part, good for nothing but order.
     """
+    with pieces(path, 1, relaxed=lenient or allow_extra) as found:
+        for piece in found:
+            yield from read_piece(piece, findings, lenient=lenient, allow_extra=allow_extra)
+
+
+@contextlib.contextmanager
+def pieces(path: str, n: int, memory_limit: int = 0, *, relaxed: bool = False) -> Iterator[list[Piece]]:
+    """The file in about n pieces, none of which shares a query with another, as far as the file allows.
+
+    Flat lines that would need more than `memory_limit` bytes are put aside by query in a temporary folder, and unsorted
+    flat Parquet is sorted there; the folder is gone when the block is left.
+    """
+    if is_parquet(path):
+        with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
+            yield _tables(path, n, memory_limit, folder, relaxed)
+    elif _needs_buckets(path, n, memory_limit):
+        with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
+            yield [Piece("bucket", path, file) for file in _buckets(path, n, memory_limit, folder)]
+    else:
+        flat = n > 1 and _is_flat(path)
+        yield [Piece("lines", path, path, span) for span in spans(path, 1 if flat else n)]
+
+
+def _tables(path: str, n: int, memory_limit: int, folder: str, relaxed: bool) -> list[Piece]:
+    from tripos.files.formats import parquet
+
+    table, file = parquet.table_of(path, relaxed=relaxed), path
+    if table.layout == "flat" and not parquet.is_clustered(path):
+        file = f"{folder}/sorted.parquet"
+        parquet.clustered(path, file, memory_limit)
+    return [Piece("table", path, file, span, table) for span in parquet.cuts(file, table, n)]
+
+
+def is_parquet(path: str) -> bool:
+    """Whether the file is Parquet, by its name or its first bytes."""
+    if path.endswith(".parquet"):
+        return True
+    with contextlib.suppress(OSError, ValueError):
+        return path != STDIN and Path(path).is_file() and _first_bytes(path, 4) == b"PAR1"
+    return False
+
+
+def _first_bytes(path: str, n: int) -> bytes:
+    with Path(path).open("rb") as stream:
+        return stream.read(n)
+
+
+def _is_flat(path: str) -> bool:
+    """Whether the first line of a plain file looks flat; whatever it is, reading decides."""
+    if path == STDIN or not Path(path).is_file():
+        return False
+    line = next((line for _, line, _ in physical_lines(path)), b"")
+    return b'"fragment_id"' in line and b'"results"' not in line
+
+
+def _needs_buckets(path: str, n: int, memory_limit: int) -> bool:
+    """Whether flat lines are too many to be grouped in memory (a line of 80 bytes takes about 320)."""
+    if path == STDIN or path.endswith((".gz", ".zst")) or not Path(path).is_file():
+        return False
+    return 4 * Path(path).stat().st_size > (memory_limit or DEFAULT_MEMORY) // n and _is_flat(path)
+
+
+def _buckets(path: str, n: int, memory_limit: int, folder: str) -> list[str]:
+    """Put flat lines aside by query, each behind its number; a line that names no query goes to the first bucket."""
+    count = min(n * (1 + 4 * Path(path).stat().st_size * n // (memory_limit or DEFAULT_MEMORY)), MAX_BUCKETS)
+    files = [f"{folder}/{number}.jsonl" for number in range(count)]
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(Path(file).open("wb")) for file in files]
+        for number, line, _ in physical_lines(path):
+            name = _QUERY_ID.search(line)
+            bucket = zlib.crc32(name[1]) % count if name else 0
+            streams[bucket].write(b"%d\t%b\n" % (number, line))
+    return files
+
+
+def read_piece(piece: Piece, findings: Findings, *, lenient: bool = False, allow_extra: bool = False) -> Iterator[RankedRow]:
+    """The ranked rows of one piece; options as for `read_ranked`.
+
+    Line numbers of a span that does not begin the file count from its start, good for nothing but order.
+    """
+    if piece.kind == "table":
+        from tripos.files.formats.parquet import Slice, read_table
+
+        assert piece.table is not None
+        yield from _once(read_table(Slice(piece.file, piece.path, piece.table, *piece.span), findings), findings)
+        return
+    lines = _numbered(piece.file) if piece.kind == "bucket" else physical_lines(piece.file, piece.span)
+    yield from _read_lines(piece.path, lines, findings, lenient, allow_extra)
+
+
+def _once(rows: Iterator[RankedRow], findings: Findings) -> Iterator[RankedRow]:
+    seen: dict[str, Place] = {}
+    for row in rows:
+        if (first := seen.setdefault(row.query_id, row.place)) is not row.place:
+            findings.error("duplicate_id", row.place, "query_id", f'"{quoted(row.query_id)}" was used at {first}')
+            continue
+        yield row
+
+
+def _numbered(path: str) -> Iterator[tuple[int, bytes, bool]]:
+    with Path(path).open("rb") as stream:
+        for raw in stream:
+            number, _, line = raw.partition(b"\t")
+            yield int(number), line.rstrip(b"\n"), True
+
+
+def _read_lines(
+    path: str, lines: Iterable[tuple[int, bytes, bool]], findings: Findings, lenient: bool, allow_extra: bool
+) -> Iterator[RankedRow]:
     form = _Form()
     seen: dict[str, int] = {}
     flat: dict[str, list[_FlatLine]] = {}
-    for number, line, ended in physical_lines(path, span):
+    for number, line, ended in lines:
+        if form.is_flat and (quick := quick_flat(line)) is not None:
+            name, fragment, rank, score = quick
+            flat.setdefault(name, []).append(_FlatLine(rank, number, fragment, score, path))
+            continue
         place = Place(path, number)
         if number == 1 and (reason := not_lines(line)):
             findings.error("not_jsonl", place, "", reason)
@@ -63,9 +204,9 @@ def read_ranked(
             findings.error("duplicate_id", place, "query_id", f'"{quoted(row.query_id)}" was used at {Place(path, first)}')
             continue
         yield row
-    for name, lines in flat.items():
-        if lines and not findings.n_errors:
-            yield flat_row(name, lines, findings)
+    for name, own in flat.items():
+        if own and not findings.n_errors:
+            yield flat_row(name, own, findings)
 
 
 class _Form:
@@ -73,6 +214,11 @@ class _Form:
 
     def __init__(self) -> None:
         self._name: str | None = None
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the file is known to be flat."""
+        return self._name == "fragment_id"
 
     def is_quick(self, line: bytes) -> bool:
         """Whether the quick reader may try this line: the file's form is known, and the line names its field."""

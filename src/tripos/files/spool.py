@@ -6,27 +6,32 @@ import tempfile
 from array import array
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
-_IN_MEMORY = 64 << 20
+_IN_MEMORY = 16 << 20
 
 
 class Spool:
-    """Lines by number; memory is eight bytes a line beyond the first 64 MB of text.
+    """Lines by number; memory is eight bytes a line beyond the first 16 MB of text.
 
     The temporary file has no name and lies in `folder` (the output folder), where there is one.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=None if folder is None else str(folder))  # noqa: SIM115 - closed by __exit__
+        where = None if folder is None else str(folder)
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=where)  # noqa: SIM115 - closed by close or with its owner
         self._starts = array("q", [0])
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:

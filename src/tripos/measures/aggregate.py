@@ -140,7 +140,7 @@ def population(measure: Measure, positive: Bools) -> Bools:
             return positive
         case "expected_empty":
             return ~positive
-        case "scored":
+        case _:
             return np.ones(len(positive), dtype=bool)
 
 

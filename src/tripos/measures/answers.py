@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from tripos.columns.generation import Bools, Floats, GenerationColumns, Ints
 from tripos.contracts.generation_report import RiskCoverage
 from tripos.contracts.reports import Aggregate, Curve, Interval
 from tripos.fingerprint import round12
-from tripos.measures.aggregate import EMPTY, INCOMPLETE, Sums, single
+from tripos.measures.aggregate import EMPTY, INCOMPLETE, Sums, intervals_of, single
 from tripos.measures.generation import GENERATION, Ratios, Risks, aurc, members
-from tripos.measures.intervals import ratios_interval, wilson
+from tripos.measures.intervals import ratios_intervals, wilson
 from tripos.measures.record import Measure, Values
 
 Figures = dict[str, Aggregate | Curve]
@@ -22,29 +23,40 @@ _COVERAGES = tuple(n / 10 for n in range(1, 11))
 
 
 def figures(columns: GenerationColumns, names: Iterable[str] = tuple(GENERATION)) -> Figures:
-    """Every named measure over the columns' rows."""
+    """Every named measure over the columns' rows; intervals over the same rows are drawn together."""
     clusters = columns.cluster if columns.has_clusters else None
-    return {name: _figure(GENERATION[name], columns, clusters) for name in names}
+    parts = {name: _parts(GENERATION[name], columns) for name in names}
+    sums = {name: _sums(GENERATION[name], own) for name, own in parts.items() if isinstance(own.made, Values)}
+    drawn = dict(zip(sums, intervals_of(list(sums.values()), clusters), strict=True))
+    ratios = {name: own for name, own in parts.items() if isinstance(own.made, Ratios)}
+    spans = _ratio_intervals(ratios, len(columns), clusters)
+    found: Figures = {}
+    for name, (_, made) in parts.items():
+        if isinstance(made, Values):
+            found[name] = single(sums[name], clusters, drawn[name])
+        elif isinstance(made, Ratios):
+            found[name] = _ratio(GENERATION[name], made, spans.get(name))
+        else:
+            found[name] = _area(GENERATION[name], made)
+    return found
 
 
-def _figure(measure: Measure, columns: GenerationColumns, clusters: Ints | None) -> Aggregate:
+class _Parts(NamedTuple):
+    rows: Ints
+    made: Values | Ratios | Risks
+
+
+def _parts(measure: Measure, columns: GenerationColumns) -> _Parts:
     rows = np.flatnonzero(members(measure.population, columns))
     own = columns if len(rows) == len(columns) else columns.take(rows)
-    parts = measure.function(own)
-    numbers = None if clusters is None else clusters[rows]
-    if isinstance(parts, Ratios):
-        return _ratios(measure, parts, numbers)
-    if isinstance(parts, Risks):
-        return _area(measure, parts)
-    assert isinstance(parts, Values)
-    return _mean(measure, parts, numbers)
+    return _Parts(rows, measure.function(own))
 
 
-def _mean(measure: Measure, parts: Values, clusters: Ints | None) -> Aggregate:
-    sums = Sums(measure, 1, [1])
-    complete = parts.undefined >= 0
-    sums.add(parts.value[:, None], np.maximum(parts.undefined, 0), complete, np.arange(len(parts.value)))
-    return single(sums, clusters)
+def _sums(measure: Measure, parts: _Parts) -> Sums:
+    sums, made = Sums(measure, 1, [1]), parts.made
+    assert isinstance(made, Values)
+    sums.add(made.value[:, None], np.maximum(made.undefined, 0), made.undefined >= 0, parts.rows)
+    return sums
 
 
 def _why(measure: Measure, rows: int, incomplete: int) -> str:
@@ -54,20 +66,29 @@ def _why(measure: Measure, rows: int, incomplete: int) -> str:
     return next(iter(measure.reasons)) if rows else EMPTY
 
 
-def _ratios(measure: Measure, parts: Ratios, clusters: Ints | None) -> Aggregate:
-    incomplete = parts.incomplete
-    counted = ~incomplete & (parts.denominator > 0).any(axis=1)
-    sums = [parts.numerator[~incomplete].sum(axis=0), parts.denominator[~incomplete].sum(axis=0)]
-    value = _mean_ratio(sums[0].tolist(), sums[1].tolist())
+def _ratio(measure: Measure, parts: Ratios, ci: Interval | None) -> Aggregate:
+    incomplete, counted = parts.incomplete, _counted(parts)
+    value = _value(parts)
     return _aggregate(
         measure,
         value=value,
         worst=_worst_ratio(parts, value),
         n=int(counted.sum()) if value is not None else 0,
-        outside=int((~counted & ~incomplete).sum()) if value is not None else int((~incomplete).sum()),
+        outside=int(((~counted | (value is None)) & ~incomplete).sum()),
         incomplete=int(incomplete.sum()),
-        ci=None if value is None else _interval(parts, counted, clusters),
+        ci=ci,
     )
+
+
+def _counted(parts: Ratios) -> Bools:
+    """Rows that the figure rests on."""
+    counted: Bools = ~parts.incomplete & (parts.denominator > 0).any(axis=1)
+    return counted
+
+
+def _value(parts: Ratios) -> float | None:
+    sums = [part[~parts.incomplete].sum(axis=0, dtype=np.int64).tolist() for part in (parts.numerator, parts.denominator)]
+    return _mean_ratio(*sums)
 
 
 def _worst_ratio(parts: Ratios, value: float | None) -> float | None:
@@ -87,13 +108,30 @@ def _mean_ratio(numerators: Sequence[int], denominators: Sequence[int]) -> float
     return round12(float(sum(ratios) / len(ratios)))
 
 
-def _interval(parts: Ratios, counted: Bools, clusters: Ints | None) -> Interval | None:
-    own = None if clusters is None else clusters[counted]
-    above, below = parts.numerator[counted], parts.denominator[counted]
-    are_trials = below.shape[1] == 1 and (below == 1).all()
-    if are_trials and (own is None or len(np.unique(own)) == len(own)):
-        return wilson(int(above.sum()), len(above))
-    return ratios_interval(above.astype(np.float64), below.astype(np.float64), own)
+def _ratio_intervals(ratios: Mapping[str, _Parts], n: int, clusters: Ints | None) -> dict[str, Interval | None]:
+    """Wilson where rows are the trials and not clustered; the others resampled together."""
+    found: dict[str, Interval | None] = {}
+    together: dict[str, tuple[Floats, Floats]] = {}
+    for name, (rows, made) in ratios.items():
+        assert isinstance(made, Ratios)
+        if _value(made) is None:
+            continue
+        counted = _counted(made)
+        if GENERATION[name].proportion and clusters is None:
+            found[name] = wilson(int(made.numerator[counted].sum()), int(counted.sum()))
+        else:
+            together[name] = (
+                _spread(made.numerator, rows[counted], counted, n),
+                _spread(made.denominator, rows[counted], counted, n),
+            )
+    return found | dict(zip(together, ratios_intervals(list(together.values()), clusters), strict=True))
+
+
+def _spread(part: Ints, rows: Ints, counted: Bools, n: int) -> Floats:
+    """Counts at their rows among all n, zeros elsewhere; shape (n, k)."""
+    whole = np.zeros((n, part.shape[1]))
+    whole[rows] = part[counted]
+    return whole
 
 
 def _aggregate(

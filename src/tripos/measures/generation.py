@@ -273,6 +273,7 @@ def _ratio(numerator: Ints, denominator: Ints, worst: Ints, incomplete: Bools) -
     formula="abstentions on unanswerable questions / abstentions",
     population="scored",
     aggregate="ratio",
+    proportion=True,
     reasons={"nothing_abstained": "no answer abstained"},
     source=_CLASSES,
 )
@@ -290,6 +291,7 @@ def abstention_precision(columns: GenerationColumns) -> Ratios:
     formula="abstentions on unanswerable questions / unanswerable questions",
     population="unanswerable",
     aggregate="ratio",
+    proportion=True,
     reasons={"no_rows": "no question is unanswerable"},
     source=_CLASSES,
 )

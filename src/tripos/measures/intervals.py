@@ -114,29 +114,36 @@ def quantile(ordered: Sequence[float], q: float) -> float | None:
     return round12(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
 
 
-def ratios_interval(
-    numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64] | None
-) -> Interval | None:
-    """Interval of the mean of k ratios of sums, over rows or whole clusters; by bootstrap or linearised normal.
+Parts = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""Numerators and denominators, counts, each of shape (n, k)."""
+
+
+def ratios_intervals(several: Sequence[Parts], clusters: npt.NDArray[np.int64] | None) -> list[Interval | None]:
+    """Intervals of means of k ratios of sums over the same rows, or whole clusters; by bootstrap or linearised normal.
 
     Args:
-        numerators: Counts, shape (n, k).
-        denominators: Counts, shape (n, k); each column's sum is above 0.
+        several: What each figure is made from; a row that a figure does not count holds zeros.
         clusters: Cluster number of each row, or None: rows are independent.
 
     Returns:
-        None with fewer than two units, or where a resample may leave a ratio without a denominator.
+        None with fewer than two units, or where a resample leaves a ratio without a denominator.
     """
-    k = numerators.shape[1]
-    units, _ = _by_cluster(np.column_stack([numerators, denominators]) / _UNIT, clusters)
-    if len(units) < 2:
+    units = [_by_cluster(np.column_stack(parts) / _UNIT, clusters)[0] for parts in several]
+    n = len(units[0]) if units else 0
+    if n < 2:
+        return [None] * len(several)
+    if n > MAX_BOOTSTRAP:
+        return [_linearised(*np.hsplit(own, 2)) for own in units]
+    totals = np.concatenate(list(_resampled(np.column_stack(units))))
+    ends = np.cumsum([own.shape[1] for own in units])[:-1]
+    return [_percentiles(*np.hsplit(own, 2)) for own in np.hsplit(totals, ends)]
+
+
+def _percentiles(numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64]) -> Interval | None:
+    """From totals of each resample, shape (resamples, k)."""
+    if (denominators == 0).any():
         return None
-    if len(units) > MAX_BOOTSTRAP:
-        return _linearised(units[:, :k], units[:, k:])
-    totals = np.concatenate(list(_resampled(units)))
-    if (totals[:, k:] == 0).any():
-        return None
-    means = np.sort((totals[:, :k] / totals[:, k:]).mean(axis=1))[:, None]
+    means = np.sort((numerators / denominators).mean(axis=1))[:, None]
     return _interval(float(_percentile(means, 0.025)[0]), float(_percentile(means, 0.975)[0]), "bootstrap")
 
 

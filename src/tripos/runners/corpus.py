@@ -20,7 +20,8 @@ from tripos.columns.lost import corpus_misses
 from tripos.columns.retrieval import MISSING, OK
 from tripos.columns.routes import RouteTally, align_routes
 from tripos.contracts.config import Config, DepthConfig, Options
-from tripos.contracts.corpus import CorpusJudgmentfrom tripos.contracts.corpus_report import CollectionReport, CorpusReport
+from tripos.contracts.corpus import CorpusJudgment, CorpusMiss
+from tripos.contracts.corpus_report import CollectionReport, CorpusReport
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import Component, Gate, LeakExam, Slice
 from tripos.errors import Findings, NotComparable, NothingToEvaluate, UsageError
@@ -38,8 +39,8 @@ from tripos.fingerprint import (
 from tripos.measures import gates as gating
 from tripos.measures.aggregate import Figures
 from tripos.measures.corpus import COLLECTION, CORPUS
-from tripos.measures.flow import collection_reports, expansion_report, flow
 from tripos.measures.fan_outs import fan_out_latency, latency, over_fan_out, over_fan_out_cost
+from tripos.measures.flow import collection_reports, expansion_report, flow
 from tripos.measures.layers import gates_of
 from tripos.measures.rowwise import aggregate_rows
 
@@ -367,6 +368,12 @@ def _warnings(inputs: Inputs, tally: RouteTally) -> list[str]:
     if tally.not_searched:
         told.append(f"{tally.not_searched} routed collections were searched by no fan-out")
     return told
+
+
+def inputs_of(config: Config) -> list[str]:
+    """Paths of the files that an evaluation reads."""
+    own = [config.judgments.corpus, config.corpus.results, config.corpus.retrieval_report]
+    return [split_name(path)[1] for path in config.fragments] + [path for path in own if path]
 
 
 def _provenance(inputs: Inputs, columns: CorpusColumns, paths: Mapping[str, str]) -> dict[str, Any]:

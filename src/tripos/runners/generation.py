@@ -37,7 +37,7 @@ from tripos.measures import generation_gates
 from tripos.measures.answers import Figures, figures, risk_coverage
 from tripos.measures.generation import GENERATION, PARTIAL_MEASURES
 from tripos.measures.intervals import quantile
-from tripos.measures.retrieval import RETRIEVAL
+from tripos.measures.layers import gates_of
 
 Progress = Callable[[int, int], None]
 
@@ -112,7 +112,8 @@ def evaluate(
         NothingToEvaluate: No reviewed row is left to score.
     """
     inputs = read(config, options or Options(), progress)
-    aligned = align(inputs, check(inputs, progress), kept)
+    tally = Tally()
+    aligned = align(inputs, check(inputs, tally, progress), tally, kept)
     measured = measure(aligned)
     return seal(inputs, aligned, measured, paths or {}, today or datetime.now(UTC).date())
 
@@ -138,7 +139,7 @@ def inputs_of(config: Config) -> list[str]:
 def read(config: Config, options: Options, progress: Progress | None) -> Inputs:
     """Read the retrieval report with all that it stands on, or else the fragments given."""
     source, findings = source_of(config), Findings()
-    generation_gates.check_asked(config.gates, RETRIEVAL)
+    gates_of("generation", config.gates)
     phrases = Phrases(config.generation.abstention.languages, config.generation.abstention.phrases)
     bound = lists = corpus = None
     components: Mapping[str, Component] = dict.fromkeys("ABCD", NO_CORPUS)
@@ -153,9 +154,9 @@ def read(config: Config, options: Options, progress: Progress | None) -> Inputs:
     return Inputs(config, options, source, bound, lists, corpus, components, phrases, findings)
 
 
-def check(inputs: Inputs, progress: Progress | None = None) -> Iterator[tuple[Pair, Shown, Tally]]:
+def check(inputs: Inputs, tally: Tally, progress: Progress | None = None) -> Iterator[tuple[Pair, Shown]]:
     """Each reviewed row with what the model was shown, checked; faults go to the findings, and all rows pass on."""
-    options, findings, tally = inputs.options, inputs.findings, Tally()
+    options, findings = inputs.options, inputs.findings
     bound = inputs.bound
     system = None if bound is None else bound.system
     checker = Checker(Resolver(inputs.corpus), findings, system=system, lenient=options.lenient)
@@ -169,15 +170,15 @@ def check(inputs: Inputs, progress: Progress | None = None) -> Iterator[tuple[Pa
         if bound is not None:
             checker.check_query(pair, bound.questions.asks_otherwise)
         tally.note(pair, without_list=bound is not None and listed is None)
-        yield pair, evidence, tally
+        yield pair, evidence
 
 
-def align(inputs: Inputs, rows: Iterator[tuple[Pair, Shown, Tally]], kept: Kept | None) -> Aligned:
+def align(inputs: Inputs, rows: Iterator[tuple[Pair, Shown]], tally: Tally, kept: Kept | None) -> Aligned:
     """Give every row its verdict, and gather the verdicts; raises all errors at once, then NotComparable."""
     ruler = Ruler(Resolver(inputs.corpus), inputs.phrases, inputs.config.generation.faithfulness_target)
     stamps = SystemStamps(inputs.components, inputs.bound.system if inputs.bound else None)
-    gathered, tally = Gatherer(inputs.corpus is not None), Tally()
-    for pair, evidence, tally in rows:
+    gathered = Gatherer(inputs.corpus is not None)
+    for pair, evidence in rows:
         result = verdict(pair, evidence, ruler)
         gathered.take(pair, result, has_list=evidence.evidence is not None)
         tally.digest(row_digest(generation_judgment_content(pair.judged)), _answer_digest(pair))

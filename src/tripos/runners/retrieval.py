@@ -6,7 +6,7 @@ The steps, in order: read, check, align, measure, aggregate, seal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,10 +14,9 @@ import numpy as np
 
 from tripos import __version__
 from tripos.checks.retrieval import check_against_corpus, check_depths, check_judgments
-from tripos.checks.stamps import Stamps
-from tripos.columns.align import Reading, Tally, align
+from tripos.columns.align import Reading, Tally
 from tripos.columns.groups import clusters_of, everyone, slices_of
-from tripos.columns.misses import miss_lines
+from tripos.columns.misses import REASONS, miss_lines
 from tripos.columns.retrieval import RetrievalColumns
 from tripos.contracts.config import Config, Options
 from tripos.contracts.index import Corpus
@@ -35,9 +34,8 @@ from tripos.contracts.reports import (
     Slice,
     Ties,
 )
-from tripos.contracts.retrieval import RankedRow, RetrievalJudgment, RetrievalMiss
+from tripos.contracts.retrieval import RetrievalJudgment, RetrievalMiss
 from tripos.errors import Findings, NothingToEvaluate, UsageError
-from tripos.files.ranked import read_ranked
 from tripos.files.retrieval import Located, load_corpus, load_judgments, load_timings, split_name
 from tripos.fingerprint import (
     NO_CORPUS,
@@ -51,10 +49,10 @@ from tripos.fingerprint import (
 from tripos.measures import gates as gating
 from tripos.measures.aggregate import Figures, aggregate, per_row, population
 from tripos.measures.intervals import quantile
+from tripos.measures.layers import gates_of
 from tripos.measures.record import Measure
 from tripos.measures.retrieval import INTEGRATION, RETRIEVAL, TIED
-
-Progress = Callable[[int, int], None]
+from tripos.runners.parts import Job, Progress, align_file
 
 HEADLINE = (1, 5, 10, 20, 50)
 """Cutoffs that get intervals, where the user names none."""
@@ -211,24 +209,17 @@ def align_results(inputs: Inputs, scored: Sequence[RetrievalJudgment], progress:
     """Bring judgments and ranked results together; raises all errors at once, then NotComparable."""
     config, options, findings = inputs.config, inputs.options, inputs.findings
     assert config.ranked_results is not None
-    stamps = Stamps(inputs.components, config.search)
-    rows = read_ranked(config.ranked_results, findings, lenient=options.lenient, allow_extra=options.allow_extra)
     reading = Reading(inputs.corpus, config.depth, config.search.min_score, options, findings, inputs.headline)
-    watched = stamps.watch(rows)
-    columns, tally = align(scored, told(watched, len(scored), progress) if progress else watched, reading)
+    job = Job(config.ranked_results, scored, reading, inputs.components, config.search, options.workers, options.memory_limit)
+    aligner, stamps = align_file(job, progress)
+    columns, tally = aligner.columns(), aligner.tally
     if config.timings:
         columns.take_timings(load_timings(config.timings, findings))
-    stamps.refuse()
+    if all(f.kind == "unknown_fragment" for f in findings.errors):
+        stamps.refuse()  # results of another corpus are full of unknown fragments: that is told as what it is
     findings.raise_errors()
+    stamps.refuse()
     return Aligned(columns, tally, stamps.binding())
-
-
-def told(rows: Iterator[RankedRow], total: int, progress: Progress) -> Iterator[RankedRow]:
-    """Pass rows on, telling how far reading has come."""
-    for n, row in enumerate(rows):
-        if n % 500 == 0:
-            progress(n, total)
-        yield row
 
 
 def measure(inputs: Inputs, columns: RetrievalColumns) -> Measured:
@@ -280,7 +271,7 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
     """Judge by the gates, bind to the fingerprint, and name the run by its content."""
     columns, tally, binding = aligned
     gates = decide_gates(inputs, columns, measured)
-    reasons = Counter(reason for row in columns.reasons for reason in row)
+    counts = {reason: int((columns.reasons >> bit & 1).sum()) for bit, reason in enumerate(REASONS)}
     content: dict[str, Any] = {
         "name": inputs.config.name,
         "scope": inputs.config.scope,
@@ -289,15 +280,15 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
         "judgments_digest": inputs.components["B"].digest,
         "results_digest": tally.results_digest,
         "binding": dict(binding),
-        "reading": inputs.options.model_dump(exclude={"all_errors"}),
+        "reading": inputs.options.model_dump(exclude={"all_errors", "workers", "memory_limit"}),
         "rows": _rows(inputs, columns),
         "counts": _counts(tally, inputs.findings),
         "measures": measured.overall,
         "slices": measured.slices,
         "ties": measured.ties,
         "leak_exam": measured.exam,
-        "missed": sum(map(bool, columns.reasons)),
-        "misses": dict(sorted(reasons.items())),
+        "missed": int((columns.reasons > 0).sum()),
+        "misses": {reason: n for reason, n in sorted(counts.items()) if n},
         "warnings": _warnings(inputs, gates),
         "gates": gates,
         "verdict": gating.verdict(gates),
@@ -332,7 +323,7 @@ def decide_gates(inputs: Inputs, columns: RetrievalColumns, measured: Measured) 
     gates = [gating.complete_gate(incomplete, len(columns), inputs.options.allow_incomplete)]
     gates += gating.standing_gates(measured.overall, measured.exam, limits)
     where = "gates"
-    for name, config in inputs.config.gates.items():
+    for name, config in gates_of("retrieval", inputs.config.gates, where).items():
         figures, label = (
             gating.slice_figures(measured.slices, config.slice, where) if config.slice else (measured.overall, None)
         )
@@ -343,7 +334,7 @@ def decide_gates(inputs: Inputs, columns: RetrievalColumns, measured: Measured) 
 
 def check_gates(config: Config, where: str) -> None:
     """Raise ConfigError for a gate that names no measure or no cutoff, before anything is read."""
-    for name in config.gates:
+    for name in gates_of("retrieval", config.gates, where):
         gating.canonical_name(name, measures_of(config), config.depth.limit, where)
 
 

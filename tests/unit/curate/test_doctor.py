@@ -276,6 +276,41 @@ def test_contract_faults_beyond_names_are_told_once_each(folder: Folder) -> None
     assert report.diagnoses[0].message.endswith("(and 1 more such)")
 
 
+@needs_jq
+def test_a_slip_in_a_name_is_renamed_and_not_put_aside(folder: Folder) -> None:
+    slip = {("expected_source" if k == "expected_sources" else k): v for k, v in row("q1", "a").items()}
+    report = diagnose([folder.rows("j.jsonl", [slip, row("q2", "a"), row("q3", "b")])])
+    found = kinds(report)["extra_forbidden"]
+    assert (found.line, found.field) == (1, "expected_source")
+    assert "did you mean expected_sources" in found.message
+    folder.run(found.fix)
+    assert folder.read("j.mended.jsonl")[0] == row("q1", "a")
+    assert folder.read("j.mended.jsonl")[1] == row("q2", "a")
+
+
+@needs_jq
+def test_fields_that_some_rows_lack_are_filled_in(folder: Folder) -> None:
+    rows = [row("q1", "a"), {k: v for k, v in row("q2", "a").items() if k != "category"}]
+    found = kinds(diagnose([folder.rows("j.jsonl", rows)]))["missing"]
+    assert (found.line, found.field) == (2, "category")
+    folder.run(found.fix)
+    assert [r["category"] for r in folder.read("j.mended.jsonl")] == ["single_hop_factual", "imported"]
+
+
+def test_contradictions_of_other_fields_are_not_hidden(folder: Folder) -> None:
+    rows = [row("q1", "a", forbidden_sources=["a"]), row("q2", "a", should_match=False)]
+    report = diagnose([folder.rows("j.jsonl", rows)])
+    assert [(d.kind, d.line, d.field) for d in report.diagnoses] == [
+        ("contradiction", 1, "forbidden_sources"),
+        ("contradiction", 2, "should_match"),
+    ]
+
+
+def test_numbers_in_fields_that_hold_no_id_are_told_by_the_contract(folder: Folder) -> None:
+    report = diagnose([folder.rows("f.jsonl", [{"fragment_id": 1, "text": "x", "collection": 2}])])
+    assert [(d.kind, d.field) for d in report.diagnoses] == [("integer_ids", "fragment_id"), ("string_type", "collection")]
+
+
 # ---- between files
 
 

@@ -190,11 +190,73 @@ def test_bpref_counts_no_more_non_relevant_than_there_are_relevant() -> None:
     assert value(one(row, "u", "a", "m"), "bpref") == 1
 
 
+def test_forbidden_sources_are_non_relevant_to_bpref() -> None:
+    # R = 2, N = 2 (n and the forbidden f); ranked f, a, b: one above each, 1 − 1/2 twice: (1/2 + 1/2) / 2
+    row = judgment("q", "a", "b", nonrelevant_sources=["n"], forbidden_sources=["f"])
+    assert value(one(row, "f", "a", "b"), "bpref") == pytest.approx(0.5)
+
+
 def test_judged_by_hand() -> None:
     # ranked a (expected), u (unjudged), n (non-relevant), f (forbidden): 1/1, 1/2, 2/3, 3/4, and of 4 results at 5 still 3/4
     row = judgment("q", "a", nonrelevant_sources=["n"], forbidden_sources=["f"])
     report = evaluated(one(row, "a", "u", "n", "f")).report
     assert curve(report, "judged@k").value == pytest.approx((1, 1 / 2, 2 / 3, 3 / 4, 3 / 4))
+
+
+# ---- evidence and groups
+
+
+def quoted(texts: list[str], quote: str, *ranking: int) -> list[float | None]:
+    """evidence_hit@1..3 of a quote, source a having the texts as fragments a::0, a::1 …, ranked by number."""
+    corpus = [fragment(f"a::{i}", text=text) for i, text in enumerate(texts)]
+    row = judgment("q", "a", expected_evidence=[{"source_id": "a", "quote": quote}])
+    world = World([row], [listed("q", *(f"a::{i}" for i in ranking))], corpus, limit=3)
+    return list(curve(evaluated(world).report, "evidence_hit@k").value)
+
+
+def test_a_quote_within_a_fragment_is_met_by_that_fragment_alone() -> None:
+    # the source itself is hit at 1, the passage at 2; white space and composition (e + accent) do not matter
+    assert quoted(["one two", "the cafe\u0301\n  opens"], "café opens", 0, 1) == [0, 1, 1]
+
+
+def test_a_quote_cut_by_a_boundary_is_met_by_its_pieces_together() -> None:
+    # the last piece comes at 3, after a stranger; between words and within one
+    assert quoted(["it is alpha", "beta and on", "no"], "alpha beta", 1, 2, 0) == [0, 0, 1]
+    assert quoted(["it is alp", "ha and on", "no"], "is alpha and", 1, 0) == [0, 1, 1]
+
+
+def test_pieces_do_not_count_where_a_fragment_holds_the_quote() -> None:
+    # a::2 alone holds it, so a::0 and a::1 together are no other way
+    assert quoted(["it is alpha", "beta and on", "alpha beta"], "alpha beta", 0, 1) == [0, 0, 0]
+    assert quoted(["it is alpha", "beta and on", "alpha beta"], "alpha beta", 0, 2) == [0, 1, 1]
+
+
+def test_evidence_and_groups_are_shares_of_their_own_units() -> None:
+    # fragments a::1 (at 2) and b::1 (nowhere): hit from 2 on, recall 1/2. Groups (a or b) at 1, (c) at 3: 1/2, 1/2, 1
+    row = judgment("q", "a", "b", "c", expected_fragments=["a::1", "b::1"], expected_groups=[["a", "b"], ["c"]])
+    report = evaluated(one(row, "a::0", "a::1", "c::0", limit=3)).report
+    assert curve(report, "evidence_hit@k").value == (0, 1, 1)
+    assert curve(report, "evidence_recall@k").value == (0, 0.5, 0.5)
+    assert curve(report, "group_recall@k").value == (0.5, 0.5, 1)
+
+
+def test_quotes_without_texts_are_undefined() -> None:
+    row = judgment("q", "a", expected_evidence=[{"source_id": "a", "quote": "x"}])
+    assert curve(evaluated(one(row, "a")).report, "evidence_hit@k").undefined_rows == {"no_text": 1}
+
+
+# ---- required
+
+
+def test_required_sources_are_looked_for_whether_or_not_they_are_expected() -> None:
+    # q1: the disclaimer, named nowhere else, stands at 2 of depth 2: present. q2: at 3: absent, and named. q3, expecting
+    # nothing, has it at 1. Present in 2 of 3
+    rows = [judgment(q, "a", required_sources=["disclaimer"]) for q in ("q1", "q2")]
+    rows.append(judgment("q3", required_sources=["disclaimer"]))
+    results = [listed("q1", "a", "disclaimer"), listed("q2", "a", "x", "disclaimer"), listed("q3", "disclaimer")]
+    evaluation = evaluated(World(rows, results, limit=3, top_k=2))
+    assert at(evaluation.report, "required") == pytest.approx(2 / 3)
+    assert evaluation.report.misses["required_absent"] == 1
 
 
 # ---- rows that cannot be scored

@@ -1,0 +1,122 @@
+"""`tripos eval-corpus`: parse, call, print, exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tripos.cli.evaluating import AclDefault, Split, Unit
+
+_REPORT, _MISSES = "corpus-report.json", "corpus-misses.jsonl"
+
+
+def eval_corpus(
+    judgments: Annotated[str | None, typer.Option(help="Reviewed corpus judgments: collections and sources.")] = None,
+    results: Annotated[str | None, typer.Option(help="What the system did: routing, fan-out, merge, expansion.")] = None,
+    fragments: Annotated[
+        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
+    ] = None,
+    retrieval_report: Annotated[
+        str | None, typer.Option(help="The retrieval report that the results are bound to; without one: unbound.")
+    ] = None,
+    output: Annotated[str | None, typer.Option(help="Folder for corpus-report.json and corpus-misses.jsonl.")] = None,
+    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name shown on the report. [default: the retrieval report's]")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Fragments handed on; must be the retrieval report's.")] = None,
+    unit: Annotated[Unit | None, typer.Option(help="What a position counts. [default: fragment]")] = None,
+    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    split: Annotated[Split, typer.Option(help="Score the rows of one split alone.")] = Split.all,
+    fail_under: Annotated[list[str] | None, typer.Option(help="Gate, e.g. kept_final=0.9. Repeats.")] = None,
+    fail_over: Annotated[list[str] | None, typer.Option(help="Gate, e.g. lost_by_routing=0.05. Repeats.")] = None,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Accept what a first look may accept, counted; cannot certify.")
+    ] = False,
+    allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Put unknown fields under metadata.")] = False,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Missing results fail no gate of their own.")
+    ] = False,
+    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> int:
+    """Did routing, fan-out, merge and expansion preserve the evidence?
+
+    Reads corpus judgments and corpus results, writes corpus-report.json and corpus-misses.jsonl, and exits 0 passed, 1 a
+    gate failed, 6 incomplete; 2 usage, 3 invalid input, 4 another configuration than the retrieval report's, 5 nothing to
+    evaluate.
+    """
+    from tripos.cli.settings import gate_flags, settle, show_config
+
+    flags: dict[str, Any] = {
+        "name": name,
+        "fragments": fragments,
+        "acl_default": acl_default and acl_default.value,
+        "judgments.corpus": judgments,
+        "corpus.results": results,
+        "corpus.retrieval_report": retrieval_report,
+        "depth.top_k": top_k,
+        "depth.unit": unit and unit.value,
+    }
+    settings = settle(config, flags, gate_flags(fail_under, fail_over))
+    if print_config:
+        return show_config(settings.rows, as_json)
+
+    from tripos.contracts.config import Options
+
+    options = Options(
+        split=split.value,
+        lenient=lenient,
+        allow_extra=allow_extra,
+        allow_incomplete=allow_incomplete,
+        all_errors=all_errors,
+    )
+    return _evaluate(settings.config, options, _folder(output, settings.config.run), as_json=as_json, quiet=quiet)
+
+
+def _folder(output: str | None, run: str | None) -> Path | None:
+    from tripos.files.streams import writable_folder
+
+    where = output or (run and str(Path(run) / "corpus"))
+    return writable_folder(where) if where else None
+
+
+def _evaluate(config: Any, options: Any, folder: Path | None, *, as_json: bool, quiet: bool) -> int:
+    from tripos.cli.progress import Progress
+    from tripos.cli.settings import relative
+    from tripos.runners.corpus import evaluate, inputs_of
+
+    progress = Progress("queries", quiet=quiet)
+    outcome = evaluate(config, options, paths=relative(inputs_of(config), folder), progress=progress)
+    progress.clear()
+    for finding in outcome.findings.warnings[:20]:
+        print(f"warning: {finding}", file=sys.stderr)
+    _show(outcome.report, _write(outcome, folder), as_json)
+    return int(outcome.report.verdict.exit_code)
+
+
+def _write(outcome: Any, folder: Path | None) -> list[str]:
+    from tripos.files.jsonl import dump_line
+    from tripos.files.reports import plain, write_lines_together
+
+    if folder is None:
+        return []
+    lines = {_MISSES: (dump_line(plain(miss)) for miss in outcome.misses)}
+    return [str(path) for path in write_lines_together(folder, (_REPORT, outcome.report), lines)]
+
+
+def _show(report: Any, written: list[str], as_json: bool) -> None:
+    if as_json:
+        from tripos.files.reports import dump_report
+
+        sys.stdout.write(dump_report(report).decode())
+    else:
+        from tripos.report.corpus import render_corpus
+
+        sys.stdout.write(render_corpus(report, written))
+    sys.stdout.flush()

@@ -1,0 +1,311 @@
+"""Ranked results as Parquet, read and written by DuckDB: flat (a row a result) or columnar (a row a query, with lists)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import duckdb
+import orjson
+
+from tripos.contracts.retrieval import RankedRow
+from tripos.errors import Findings, InputError, Place, suggest
+from tripos.files.jsonl import dump_line
+
+Layout = Literal["flat", "columnar"]
+
+FLAT = {"query_id": "VARCHAR", "fragment_id": "VARCHAR", "rank": "BIGINT", "score": "DOUBLE"}
+COLUMNAR = {
+    "query_id": "VARCHAR",
+    "fragment_ids": "VARCHAR[]",
+    "scores": "DOUBLE[]",
+    "ranks": "BIGINT[]",
+    "source_ids": "VARCHAR[]",
+    "collections": "VARCHAR[]",
+    "latency_ms": "DOUBLE",
+    "error": "VARCHAR",
+    "corpus_digest": "VARCHAR",
+    "policy_digest": "VARCHAR",
+    "metadata": "VARCHAR",
+}
+"""Columns and their types; `metadata` is JSON text. Lists of items that gave nothing are null."""
+
+_REQUIRED = {"flat": ("query_id", "fragment_id", "rank"), "columnar": ("query_id", "fragment_ids")}
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_NUMBERS = {*_INTEGERS, "DOUBLE", "FLOAT"}
+_CHUNK = 500_000
+_QUERIES = 2_000
+_MAX_LINE = 1 << 30
+
+
+class Table(NamedTuple):
+    """A Parquet file's layout, its columns of ours, and its rows."""
+
+    layout: Layout
+    columns: list[str]
+    rows: int
+
+
+def connect(memory_limit: int = 0, folder: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A DuckDB of one thread, which may spill into `folder` beyond `memory_limit` bytes."""
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    if memory_limit:
+        connection.execute(f"SET memory_limit = '{memory_limit >> 20}MiB'")
+    if folder is not None:
+        connection.execute("SET temp_directory = $1", [folder])
+    return connection
+
+
+def table_of(path: str, *, relaxed: bool = False) -> Table:
+    """The layout of a file of ranked results; raises InputError naming every column that does not fit.
+
+    With `relaxed`, columns that are none of ours are passed over.
+    """
+    with connect() as connection:
+        try:
+            described = connection.execute("DESCRIBE SELECT * FROM read_parquet($1)", [path]).fetchall()
+            rows = connection.execute("SELECT count(*) FROM read_parquet($1)", [path]).fetchone()
+        except duckdb.Error as error:
+            raise InputError.at(path, f"is no readable Parquet: {_said(error)}") from None
+    types = {name: kind for name, kind, *_ in described}
+    layout: Layout = "columnar" if "fragment_ids" in types else "flat"
+    findings = Findings()
+    _check_columns(path, layout, types, findings, relaxed)
+    findings.raise_errors()
+    known = FLAT if layout == "flat" else COLUMNAR
+    return Table(layout, [name for name in known if name in types], rows[0] if rows else 0)
+
+
+def _check_columns(path: str, layout: Layout, types: Mapping[str, str], findings: Findings, relaxed: bool) -> None:
+    known, place = FLAT if layout == "flat" else COLUMNAR, Place(path)
+    for name in _REQUIRED[layout]:
+        if name not in types:
+            findings.error("missing", place, name, f"no such column: a {layout} file has {', '.join(known)}")
+    for name, kind in types.items():
+        if name not in known:
+            if not relaxed:
+                findings.error("extra_forbidden", place, name, f"unknown column{suggest(name, known)}")
+        elif not _fits(kind, known[name]):
+            findings.error("type", place, name, f"is {kind}: {known[name]} is expected")
+
+
+def _fits(kind: str, wanted: str) -> bool:
+    inner, is_list = kind.removesuffix("[]"), wanted.endswith("[]")
+    if kind == '"NULL"' or inner == '"NULL"':
+        return True
+    allowed = {"VARCHAR": {"VARCHAR"}, "BIGINT": _INTEGERS, "DOUBLE": _NUMBERS}[wanted.removesuffix("[]")]
+    return inner in allowed and kind.endswith("[]") == is_list
+
+
+def _said(error: Exception) -> str:
+    return str(error).splitlines()[0][:160]
+
+
+def cuts(path: str, table: Table, n: int) -> list[tuple[int, int]]:
+    """Row ranges of about equal size, at most n; in flat files cut where a query ends."""
+    edges = {0, table.rows}
+    with connect() as connection:
+        for part in range(1, n):
+            edge = table.rows * part // n
+            edges.add(edge if table.layout == "columnar" else _query_end(connection, path, edge, table.rows))
+    return list(itertools.pairwise(sorted(edges)))
+
+
+def _query_end(connection: duckdb.DuckDBPyConnection, path: str, row: int, rows: int) -> int:
+    """The first row at or after `row` that begins another query."""
+    sql = "SELECT query_id FROM read_parquet($1, file_row_number = true) WHERE file_row_number BETWEEN $2 AND $3"
+    while 0 < row < rows:
+        window = [name for (name,) in connection.execute(sql, [path, row - 1, row + 2_000]).fetchall()]
+        for offset, (before, after) in enumerate(itertools.pairwise(window)):
+            if before != after:
+                return row + offset
+        row += 2_001
+    return min(row, rows)
+
+
+def is_clustered(path: str) -> bool:
+    """Whether the rows of each query of a flat file stand together."""
+    sql = """
+        SELECT count(*) FILTER (changed), count(DISTINCT query_id)
+        FROM (SELECT query_id, query_id IS DISTINCT FROM lag(query_id) OVER () AS changed FROM read_parquet($1))
+    """
+    with connect() as connection:
+        found = connection.execute(sql, [path]).fetchone()
+    return found is None or found[0] <= found[1]
+
+
+def clustered(path: str, target: str, memory_limit: int) -> None:
+    """Write a flat file sorted by query and rank, spilling beside the target beyond the memory limit."""
+    with connect(memory_limit, str(Path(target).parent)) as connection:
+        connection.execute(
+            f"COPY (SELECT * FROM read_parquet($1) ORDER BY query_id, rank) TO '{_escaped(target)}' (FORMAT parquet)", [path]
+        )
+
+
+def _escaped(path: str) -> str:
+    return path.replace("'", "''")
+
+
+class Slice(NamedTuple):
+    """A row range of a file, and what the user calls the file."""
+
+    file: str
+    shown: str
+    table: Table
+    start: int
+    stop: int
+
+    def select(self, columns: str) -> str:
+        """SQL for these columns of rows $2..$3−1 of file $1."""
+        source = "read_parquet($1, file_row_number = true)"
+        return f"SELECT {columns} FROM {source} WHERE file_row_number >= $2 AND file_row_number < $3"
+
+
+def read_table(part: Slice, findings: Findings) -> Iterator[RankedRow]:
+    """The ranked rows of a row range; messages count rows from 1."""
+    with connect() as connection:
+        yield from (_columnar if part.table.layout == "columnar" else _flat)(connection, part, findings)
+
+
+def _flat(connection: duckdb.DuckDBPyConnection, part: Slice, findings: Findings) -> Iterator[RankedRow]:
+    """Rows of a flat file, in chunks that end where a query ends."""
+    sql = part.select(", ".join(name if name != "score" else "score::DOUBLE AS score" for name in part.table.columns))
+    start, stop = part.start, part.stop
+    while start < stop:
+        end = min(start + _CHUNK, stop)
+        end = end if end == stop else min(_query_end(connection, part.file, end, part.table.rows), stop)
+        found = connection.execute(sql, [part.file, start, end]).fetchnumpy()
+        columns = {name: array.tolist() for name, array in found.items()}
+        yield from _queries(columns, Place(part.shown, start + 1), findings)
+        start = end
+
+
+def _queries(columns: Mapping[str, list[Any]], place: Place, findings: Findings) -> Iterator[RankedRow]:
+    """The queries of one chunk; `place` is that of its first row."""
+    names, ids, ranks = columns["query_id"], columns["fragment_id"], columns["rank"]
+    scores = columns.get("score")
+    first = 0
+    for name, group in itertools.groupby(names):
+        last = first + sum(1 for _ in group)
+        own = None if scores is None else scores[first:last]
+        where = Place(place.file, place.line + first)
+        row = _row(RankedRow(where, name, ids[first:last], own), ranks[first:last], findings)
+        if row is not None:
+            yield row
+        first = last
+
+
+def _row(row: RankedRow, ranks: list[Any], findings: Findings) -> RankedRow | None:
+    """One query's row in order of rank, checked as the row reader would."""
+    if ranks != list(range(1, len(ranks) + 1)):
+        if None in ranks or min(ranks) < 1:
+            findings.error("rank", row.place, "rank", "is null or below 1: ranks count from 1")
+            return None
+        order = sorted(range(len(ranks)), key=ranks.__getitem__)
+        row.fragment_ids = [row.fragment_ids[i] for i in order]
+        row.scores = None if row.scores is None else [row.scores[i] for i in order]
+        row.ranks = [ranks[i] for i in order]
+    return _checked(row, findings)
+
+
+def _checked(row: RankedRow, findings: Findings) -> RankedRow | None:
+    """The row, or None where an id or a score breaks the contract."""
+    for field, values in (("query_id", [row.query_id]), ("fragment_id", row.fragment_ids)):
+        if None in values or "" in values:
+            findings.error("id", row.place, field, "is null or empty: ids are non-empty strings")
+            return None
+        if any("\0" in value for value in values):
+            findings.error("id", row.place, field, "holds a NUL character, which no store, shell or TREC file can carry")
+            return None
+    scores = row.scores
+    if scores is not None and all(score is None for score in scores):
+        row.scores = scores = None
+    if scores is not None and None in scores:
+        given = sum(score is not None for score in scores)
+        findings.error("scores", row.place, "score", f"given for {given} of {len(scores)} results: give all or none")
+        return None
+    if scores and not all(-float("inf") < score < float("inf") for score in scores):
+        findings.error("not_finite", row.place, "score", "is NaN or Infinity: write null for none")
+        return None
+    return row
+
+
+def _columnar(connection: duckdb.DuckDBPyConnection, part: Slice, findings: Findings) -> Iterator[RankedRow]:
+    """Rows of a columnar file, query by query."""
+    for number, row in _records(connection, part):
+        ids = row["fragment_ids"]
+        place = Place(part.shown, number)
+        if ids is None:
+            findings.error("missing", place, "fragment_ids", "is null: [] says that nothing was found")
+            continue
+        lists = [(name, row.get(name)) for name in ("scores", "ranks", "source_ids", "collections")]
+        if odd := [name for name, values in lists if values is not None and len(values) != len(ids)]:
+            findings.error("length", place, odd[0], f"has not one value for each of {len(ids)} fragment_ids")
+        elif (checked := _checked(_made(place, row), findings)) is not None:
+            yield checked
+
+
+def _made(place: Place, row: Mapping[str, Any]) -> RankedRow:
+    return RankedRow(
+        place,
+        row["query_id"],
+        row["fragment_ids"],
+        row.get("scores") or None,
+        row.get("ranks"),
+        row.get("source_ids"),
+        latency_ms=row.get("latency_ms"),
+        error=row.get("error"),
+        corpus_digest=row.get("corpus_digest"),
+        policy_digest=row.get("policy_digest"),
+    )
+
+
+def _records(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Rows of a file as dictionaries, each with its number from 1."""
+    columns, number = part.table.columns, part.start
+    found = connection.execute(part.select(", ".join(columns)), [part.file, part.start, part.stop])
+    while rows := found.fetchmany(_QUERIES):
+        for row in rows:
+            number += 1
+            yield number, dict(zip(columns, row, strict=True))
+
+
+def write_parquet(target: str, rows: Iterable[Mapping[str, Any]], form: str, folder: str) -> int:
+    """Write rows of one form (nested, columnar or flat) as Parquet in their order; returns how many.
+
+    The rows pass through a temporary file in `folder`; the form is kept in the file, for the way back.
+    """
+    columns = FLAT if form == "flat" else COLUMNAR
+    passing = Path(folder) / "rows.jsonl"
+    n = 0
+    with passing.open("wb") as stream:
+        for n, row in enumerate(rows, 1):  # noqa: B007 - the count is the result
+            stream.write(dump_line(row))
+    typed = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+    settings = f"format = 'newline_delimited', columns = {{{typed}}}, maximum_object_size = {_MAX_LINE}"
+    rows_sql = f"SELECT * FROM read_json('{_escaped(str(passing))}', {settings})"
+    output = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{tripos_form: '{form}'}}"
+    with connect(folder=folder) as connection:
+        connection.execute(f"COPY ({rows_sql}) TO '{_escaped(target)}' ({output})")
+    passing.unlink()
+    return n
+
+
+def stored_form(path: str) -> str | None:
+    """The form that a file was converted from, where it says so."""
+    with connect() as connection:
+        found = connection.execute("SELECT value FROM parquet_kv_metadata($1) WHERE key = 'tripos_form'", [path]).fetchone()
+    return None if found is None else bytes(found[0]).decode()
+
+
+def stored_rows(path: str, table: Table) -> Iterator[dict[str, Any]]:
+    """Every row of a file of ours as it was before conversion, without what was not given."""
+    with connect() as connection:
+        for _, row in _records(connection, Slice(path, path, table, 0, table.rows)):
+            given = {name: value for name, value in row.items() if value is not None}
+            if "metadata" in given:
+                given["metadata"] = orjson.loads(given["metadata"])
+            yield given
