@@ -231,7 +231,14 @@ def write_parquet(trec: Path, path: Path) -> None:
     """The run as flat rows in Parquet, in the order of the TREC run."""
     import duckdb
 
-    columns = {"query_id": "VARCHAR", "q0": "VARCHAR", "fragment_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE", "tag": "VARCHAR"}
+    columns = {
+        "query_id": "VARCHAR",
+        "q0": "VARCHAR",
+        "fragment_id": "VARCHAR",
+        "rank": "INTEGER",
+        "score": "DOUBLE",
+        "tag": "VARCHAR",
+    }
     with duckdb.connect(config={"memory_limit": "1GB", "threads": "2"}) as connection:
         rows = f"read_csv('{trec}', delim=' ', header=false, quote='', auto_detect=false, columns={columns})"
         connection.execute(f"COPY (SELECT query_id, fragment_id, rank, score FROM {rows}) TO '{path}' (FORMAT parquet)")

@@ -8,6 +8,7 @@ high-water mark of the largest process catches peaks between two readings.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -54,7 +55,7 @@ def measure(command: Sequence[str], environment: Mapping[str, str] | None = None
         )
 
 
-def _watched(process: subprocess.Popen[bytes]) -> tuple[int, int, os.struct_rusage]:  # type: ignore[name-defined]
+def _watched(process: subprocess.Popen[bytes]) -> tuple[int, int, resource.struct_rusage]:
     peak = 0
     while True:
         peak = max(peak, sum(map(_resident, _tree(process.pid))))

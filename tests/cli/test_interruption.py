@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.world import FRAGMENTS, JUDGMENTS, LEFT_OPEN, MISSES, OLD, REPORT, World, contents, run, spawn
-
-pytestmark = LEFT_OPEN
+from tests.cli.world import FRAGMENTS, JUDGMENTS, MISSES, OLD, REPORT, World, contents, run, spawn
 
 DRIVER = r"""
 import os, signal, sys, time

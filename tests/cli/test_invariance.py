@@ -16,7 +16,6 @@ import pytest
 from tests.cli.world import (
     FRAGMENTS,
     JUDGMENTS,
-    LEFT_OPEN,
     MISSES,
     REPORT,
     RESULTS,
@@ -29,8 +28,6 @@ from tests.cli.world import (
     run,
     spawn,
 )
-
-pytestmark = LEFT_OPEN
 
 Files = dict[str, bytes]
 LIMIT = "10"

@@ -16,7 +16,6 @@ import pytest
 from tests.cli.world import (
     FRAGMENTS,
     JUDGMENTS,
-    LEFT_OPEN,
     MISSES,
     OLD,
     REPORT,
@@ -31,8 +30,6 @@ from tests.cli.world import (
 from tripos.contracts.reports import RetrievalReport
 from tripos.contracts.retrieval import RetrievalMiss
 from tripos.fingerprint import digest
-
-pytestmark = LEFT_OPEN
 
 EMPTY_LIST = result("q2")
 
@@ -450,7 +447,6 @@ def test_json_survives_a_narrow_terminal_encoding(world: World) -> None:
     assert done.stdout == (world.output / REPORT).read_bytes()
 
 
-@pytest.mark.xfail(strict=True, reason="the spool of the rows' stories is never closed (then drop LEFT_OPEN from world.py too)")
 @pytest.mark.parametrize("broken", [False, True])
 def test_no_file_is_left_open(broken: bool, world: World) -> None:
     if broken:

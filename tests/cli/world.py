@@ -26,7 +26,7 @@ Row = dict[str, Any]
 LEFT_OPEN = pytest.mark.filterwarnings(
     "ignore:Exception ignored in. .function SpooledTemp:pytest.PytestUnraisableExceptionWarning"
 )
-"""Lets the tests run while a spool of the command is left open; test_no_file_is_left_open tells of it."""
+"""Lets tests run while a command leaves a spool open; test_no_file_is_left_open tells of it."""
 
 ROOT = Path(__file__).parents[2]
 SUPPORT_KB = ROOT / "golden" / "support-kb"

@@ -12,12 +12,14 @@ from typing import Annotated, NoReturn
 import typer
 
 from tripos import __version__
+from tripos.cli.converting import convert
 from tripos.cli.corpus import eval_corpus
 from tripos.cli.describing import describe_app, fingerprint
 from tripos.cli.evaluating import eval_retrieval
 from tripos.cli.fanning import fan_out
 from tripos.cli.generating import eval_generation, evidence
 from tripos.cli.importing import export_app, import_app
+from tripos.cli.linting import doctor, lint
 from tripos.cli.searching import search
 from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError
 
@@ -34,7 +36,10 @@ app.command("eval-retrieval")(eval_retrieval)
 app.command("eval-generation")(eval_generation)
 app.command("evidence")(evidence)
 app.command("eval-corpus")(eval_corpus)
+app.command("lint")(lint)
+app.command("doctor")(doctor)
 app.command("search")(search)
+app.command("convert")(convert)
 app.command("fan-out")(fan_out)
 app.command("fingerprint")(fingerprint)
 app.add_typer(describe_app, name="describe")

@@ -23,7 +23,9 @@ from tripos.columns.retrieval import (
     MISSING,
     NONRELEVANT,
     OK,
+    TIED,
     Bools,
+    Ends,
     Floats,
     HitList,
     Hits,
@@ -32,6 +34,7 @@ from tripos.columns.retrieval import (
     Story,
     found_units,
 )
+from tripos.columns.ties import Targets, by_expectation, by_gain, extremes, has_ties, straddled
 from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
@@ -39,8 +42,6 @@ from tripos.contracts.retrieval import MissReason, RankedRow, RetrievalJudgment
 from tripos.errors import Findings, suggest
 from tripos.files.spool import Spool
 from tripos.fingerprint import results_content, unordered
-
-_Targets = Mapping[str, tuple[float, int]]
 
 
 @dataclass(slots=True)
@@ -137,8 +138,7 @@ class Part:
     slots: Slots
     tally: Tally
     hits: HitList
-    best: HitList
-    worst: HitList
+    ties: tuple[HitList, ...]
     groups: list[tuple[int, int]]
     evidence: list[tuple[int, int]]
     errors: dict[int, str]
@@ -157,7 +157,7 @@ class Aligner:
         self.rows, self.reading, self.tally = sorted(judgments, key=lambda r: r.query_id), reading, Tally()
         self.index = {row.query_id: i for i, row in enumerate(self.rows)}
         self.slots, self.stories, self.errors = Slots.empty(len(self.rows)), Spool(), dict[int, str]()
-        self.hits, self.best, self.worst = HitList(), HitList(), HitList()
+        self.hits, self.ties = HitList(), tuple(HitList() for _ in range(4))
         self.groups: list[tuple[int, int]] = []
         self.evidence: list[tuple[int, int]] = []
 
@@ -166,7 +166,7 @@ class Aligner:
         rows = np.flatnonzero(self.slots.state != MISSING)
         let_pass = self.reading.findings.let_pass
         stories = [self.stories.read(n) for n in range(len(self.stories))]
-        kept = (self.hits, self.best, self.worst, self.groups, self.evidence, self.errors)
+        kept = (self.hits, self.ties, self.groups, self.evidence, self.errors)
         return Part(rows, self.slots.at(rows), self.tally, *kept, let_pass, stories)
 
     def absorb(self, part: Part) -> bool:
@@ -179,7 +179,7 @@ class Aligner:
         part.slots.places[part.slots.places >= 0] += start
         self.slots.put(part.rows, part.slots)
         self.tally.add(part.tally)
-        for mine, theirs in ((self.hits, part.hits), (self.best, part.best), (self.worst, part.worst)):
+        for mine, theirs in zip((self.hits, *self.ties), (part.hits, *part.ties), strict=True):
             mine.extend(theirs)
         self.groups += part.groups
         self.evidence += part.evidence
@@ -225,7 +225,7 @@ class Aligner:
         known = [name for name in found.ids if name in corpus.sources]
         if len(found.ids) < self.reading.depth.limit:
             there = {corpus.sources[name] for name in known}
-            self.slots.n_denied[i] = len(set(judgment.expected_sources) - there)
+            self.slots.n_denied[i] = len((set(judgment.expected_sources) & corpus.fragments.keys()) - there)
         if judgment.principal is not None:
             groups = judgment.principal.groups
             story.leaked = [name for name in known if not corpus.readable(name, groups)]
@@ -253,15 +253,19 @@ class Aligner:
         fragments = found.ids[:limit]
         order = _first_places(sources) if by_source else range(len(sources))
         self.tally.beyond_limit += max(len(order) - limit, 0)
+        positions = [sources[k] for k in order] if by_source else sources
+        cut, whole = positions[:limit], (order, positions)
         order = order[:limit]
-        cut = [sources[k] for k in order] if by_source else sources[:limit]
         self.slots.n_results[i] = len(cut)
         targets = _targets(self.rows[i])
         first = self.hits.add(i, cut, targets)
+        for source in self.rows[i].required_sources:  # need not be judged
+            if source not in first and source in cut:
+                first[source] = cut.index(source) + 1
         self._units(i, first, fragments)
         self._tell(i, first, story, (found, order, cut))
         if found.scores is not None:
-            self._ties(i, found.scores, sources, targets)
+            self._ties(i, found.scores, whole, targets)
 
     def _sources(self, found: Ranked, row: RankedRow) -> Sequence[str]:
         """The source of each result; by the corpus, else as given, else by its id."""
@@ -318,27 +322,20 @@ class Aligner:
         if reasons:
             self.slots.places[i] = self.stories.append(miss_line(judgment, reasons, depth, story, came))
 
-    def _ties(self, i: int, scores: Sequence[float], sources: Sequence[str], targets: _Targets) -> None:
-        """Where equal scores straddle a headline cutoff: the judged positions at the best and worst order of the ties."""
-        n = len(scores)
-        if not targets or n < 2:
-            return
+    def _ties(self, i: int, scores: Sequence[float], cut: tuple[Sequence[int], Sequence[str]], targets: Targets) -> None:
+        """Note which headline cutoffs equal scores straddle, and the judged positions at both ends of their orders."""
+        order, sources = cut
+        scores = [scores[k] for k in order]
         if self.reading.options.order == "trec":
             scores = single_precision(scores)
-        at = sum(1 << bit for bit, k in enumerate(self.reading.headline) if k < n and scores[k - 1] == scores[k])
-        if not at:
+        if not has_ties(scores):
             return
-        worth = [targets.get(s, (0.0, 0)) for s in sources]
-        best = sorted(range(n), key=lambda j: (-scores[j], -(worth[j][1] & EXPECTED), -worth[j][0]))
-        worst = sorted(range(n), key=lambda j: (-scores[j], worth[j][1] & EXPECTED, worth[j][0]))
-        self.slots.tied[i] = at
-        for table, order in ((self.best, best), (self.worst, worst)):
-            table.add(i, self._cut([sources[j] for j in order]), targets)
-
-    def _cut(self, sources: list[str]) -> list[str]:
-        if self.reading.depth.unit == "source":
-            sources = list(dict.fromkeys(sources))
-        return sources[: self.reading.depth.limit]
+        self.slots.tied[i] = TIED | straddled(scores, self.reading.headline)
+        limit, graded = self.reading.depth.limit, len(targets) > len(self.rows[i].expected_sources)
+        ends = extremes(sources, scores, by_expectation(targets))
+        gains = extremes(sources, scores, by_gain(targets)) if graded else ends
+        for table, ordered in zip(self.ties, (*ends, *gains), strict=True):
+            table.add(i, ordered[:limit], targets)
 
     def columns(self) -> RetrievalColumns:
         """Everything taken so far as arrays."""
@@ -374,8 +371,7 @@ class Aligner:
             places=slots.places,
             latency_ms=slots.latency,
             tied=tied,
-            best_hits=_replaced(hits, tied > 0, self.best.arrays()),
-            worst_hits=_replaced(hits, tied > 0, self.worst.arrays()),
+            ends=Ends(*(_replaced(hits, tied > 0, table.arrays()) for table in self.ties)),
         )
 
 
@@ -404,7 +400,7 @@ def _reasons(row: RetrievalJudgment, story: Story, depth: int, forbidden: bool, 
     return tuple([reason for reason, holds in checks if holds])
 
 
-def _targets(row: RetrievalJudgment) -> _Targets:
+def _targets(row: RetrievalJudgment) -> Targets:
     """Each judged source's gain and what it is to the row."""
     grades = row.grades
     targets = {name: (grade, GRADED) for name, grade in grades.items()}

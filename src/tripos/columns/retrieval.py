@@ -43,6 +43,19 @@ class Hits(NamedTuple):
         return Hits(self.query[low:high] - start, self.rank[low:high], self.grade[low:high], self.flags[low:high])
 
 
+TIED = 1 << 62
+"""Bit of rows that have equal scores anywhere; the lower bits are the headline cutoffs that such scores straddle."""
+
+
+class Ends(NamedTuple):
+    """Judged positions at the best and worst order of equal scores, by expectation, and by gain."""
+
+    best: Hits
+    worst: Hits
+    best_gain: Hits
+    worst_gain: Hits
+
+
 class Units(NamedTuple):
     """Things found as a whole (groups, evidence, required sources): the rank at which each is complete, 0 if never."""
 
@@ -159,8 +172,7 @@ class RetrievalColumns:
     places: Ints
     latency_ms: Floats
     tied: Ints
-    best_hits: Hits
-    worst_hits: Hits
+    ends: Ends
     flags: dict[str, Bools] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -21,7 +21,7 @@ from tripos.files.streams import STDIN, physical_lines, spans
 if TYPE_CHECKING:
     from tripos.files.formats.parquet import Table
 
-_FORMS: dict[str, type[Contract]] = {"results": NestedResults, "fragment_ids": ColumnarResults, "fragment_id": FlatResult}
+FORMS: dict[str, type[Contract]] = {"results": NestedResults, "fragment_ids": ColumnarResults, "fragment_id": FlatResult}
 
 
 DEFAULT_MEMORY = 1 << 30
@@ -228,7 +228,7 @@ class _Form:
         self, value: dict[str, Any], place: Place, findings: Findings, lenient: bool, allow_extra: bool
     ) -> NestedResults | ColumnarResults | FlatResult | None:
         """The contract row, or None with what is wrong noted."""
-        name = next((f for f in _FORMS if f in value), None)
+        name = next((f for f in FORMS if f in value), None)
         if name is None:
             text = "has none of results, fragment_ids and fragment_id: this is no ranked result"
             findings.error("unknown_form", place, "", text)
@@ -238,7 +238,7 @@ class _Form:
             text = f'has "{name}", but the file began with "{self._name}": one form a file'
             findings.error("unknown_form", place, "", text)
             return None
-        row = validated(value, _FORMS[name], place, findings, lenient=lenient, allow_extra=allow_extra)
+        row = validated(value, FORMS[name], place, findings, lenient=lenient, allow_extra=allow_extra)
         return row if isinstance(row, NestedResults | ColumnarResults | FlatResult) else None
 
 

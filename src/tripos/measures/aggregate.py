@@ -61,7 +61,7 @@ class Sums:
             return None
         if self.incomplete:
             return INCOMPLETE
-        return max(self.undefined, key=lambda r: self.undefined[r]) if self.undefined else EMPTY
+        return max(sorted(self.undefined), key=self.undefined.__getitem__) if self.undefined else EMPTY
 
     def figure(self, total: Fraction) -> float | None:
         """The value of one column."""

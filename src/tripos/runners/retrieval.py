@@ -17,7 +17,7 @@ from tripos.checks.retrieval import check_against_corpus, check_depths, check_ju
 from tripos.columns.align import Reading, Tally
 from tripos.columns.groups import clusters_of, everyone, slices_of
 from tripos.columns.misses import REASONS, miss_lines
-from tripos.columns.retrieval import RetrievalColumns
+from tripos.columns.retrieval import Hits, RetrievalColumns
 from tripos.contracts.config import Config, Options
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import (
@@ -240,17 +240,23 @@ def ties_of(columns: RetrievalColumns, headline: Sequence[int]) -> list[Ties]:
     """Where equal scores straddle a headline cutoff: how many rows, and the measures at both ends."""
     if not columns.tied.any():
         return []
-    rows = [everyone(len(columns))]
-    chosen = [RETRIEVAL[name] for name in TIED]
-    best, worst = (
-        aggregate(replace(columns, hits=hits), chosen, rows, headline, None)[0]
-        for hits in (columns.best_hits, columns.worst_hits)
-    )
+    ends = columns.ends
+    best = _ends(columns, headline, ends.best, ends.best_gain)
+    worst = _ends(columns, headline, ends.worst, ends.worst_gain)
     return [
         Ties(k=k, rows=tied, best=_at(best, k), worst=_at(worst, k))
         for n, k in enumerate(headline)
         if (tied := int((columns.tied >> n & 1).sum()))
     ]
+
+
+def _ends(columns: RetrievalColumns, headline: Sequence[int], hits: Hits, gains: Hits) -> Figures:
+    """The measures that ties move, at one end of their orders."""
+    figures: Figures = {}
+    for name in TIED:
+        ordered = replace(columns, hits=gains if name.startswith("ndcg") else hits)
+        figures |= aggregate(ordered, [RETRIEVAL[name]], [everyone(len(columns))], headline, None)[0]
+    return figures
 
 
 def _at(figures: Figures, k: int) -> dict[str, float | None]:

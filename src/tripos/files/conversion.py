@@ -1,0 +1,135 @@
+"""Ranked results between JSONL and Parquet, losing nothing: order, errors, latencies, digests and metadata stay."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from tripos.contracts.base import Contract
+from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults
+from tripos.errors import Findings, UsageError
+from tripos.files.formats import parquet
+from tripos.files.jsonl import read_rows, write_rows
+from tripos.files.ranked import FORMS, is_parquet
+from tripos.files.streams import whole
+
+Form = Literal["nested", "columnar", "flat"]
+
+_ITEM = {"source_ids": "source_id", "ranks": "rank", "scores": "score", "collections": "collection"}
+_LISTS = {"fragment_ids": "fragment_id", **_ITEM}
+
+
+def convert_ranked(source: str, target: str, form: Form | None = None) -> tuple[int, str]:
+    """Convert a file; returns how many rows were written, and the form.
+
+    JSONL to Parquet keeps the form beside the rows. Parquet to JSONL writes that form again, unless another is asked for.
+    Raises InputError with every fault of the source, UsageError where the pair makes no conversion.
+    """
+    if is_parquet(source):
+        if is_parquet(target):
+            raise UsageError("both files are Parquet: name one of them .jsonl")
+        return _to_jsonl(source, target, form)
+    if not target.endswith(".parquet"):
+        return _reformed(source, target, form)
+    return _to_parquet(source, target, form)
+
+
+def _to_parquet(source: str, target: str, form: Form | None) -> tuple[int, str]:
+    findings = Findings()
+    own, rows = _read(source, findings)
+    if form is not None and (form == "flat") != (own == "flat"):
+        raise UsageError(f"{source} is {own}: --form {form} would lose what one of them cannot say; convert without --form")
+    with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
+        made = f"{folder}/made.parquet"
+        n = parquet.write_parquet(made, _flattened(rows, own), form or own, folder)
+        findings.raise_errors()
+        with whole(target) as stream, Path(made).open("rb") as written:
+            while chunk := written.read(1 << 20):
+                stream.write(chunk)
+    return n, form or own
+
+
+def _to_jsonl(source: str, target: str, form: Form | None) -> tuple[int, str]:
+    table = parquet.table_of(source)
+    stored = parquet.stored_form(source) or ("flat" if table.layout == "flat" else "columnar")
+    chosen: str = form or stored
+    if (chosen == "flat") != (table.layout == "flat"):
+        raise UsageError(f"{source} is {table.layout}: --form {chosen} would lose what one of them cannot say")
+    rows = parquet.stored_rows(source, table)
+    return write_rows(target, (_nested(row) for row in rows) if chosen == "nested" else _columnar(rows, chosen)), chosen
+
+
+def _reformed(source: str, target: str, form: Form | None) -> tuple[int, str]:
+    """JSONL in another form."""
+    findings = Findings()
+    own, rows = _read(source, findings)
+    chosen = form or own
+    if (chosen == "flat") != (own == "flat"):
+        raise UsageError(f"{source} is {own}: --form {chosen} would lose what one of them cannot say")
+    lists = list(_flattened(rows, own))
+    findings.raise_errors()
+    for row in lists:
+        if "metadata" in row:
+            row["metadata"] = orjson.loads(row["metadata"])
+    return write_rows(target, map(_nested, lists) if chosen == "nested" else _columnar(lists, chosen)), chosen
+
+
+def _read(source: str, findings: Findings) -> tuple[Form, Iterator[Contract]]:
+    """The form of a file, told by its first row, and its rows."""
+    rows = (row for _, row in read_rows(source, _model, findings))
+    first = next(rows, None)
+    findings.raise_errors()
+    names: dict[type[Contract] | None, Form] = {NestedResults: "nested", ColumnarResults: "columnar", FlatResult: "flat"}
+    form = names.get(None if first is None else type(first), "columnar")
+
+    def all_of_them() -> Iterator[Contract]:
+        if first is not None:
+            yield first
+        for row in rows:
+            if type(row) is not type(first):
+                raise UsageError(f"{source} mixes forms: one form a file")
+            yield row
+
+    return form, all_of_them()
+
+
+def _model(value: dict[str, Any]) -> type[Contract] | str:
+    name = next((field for field in FORMS if field in value), None)
+    return FORMS[name] if name else "has none of results, fragment_ids and fragment_id: this is no ranked result"
+
+
+def _flattened(rows: Iterable[Contract], form: Form) -> Iterator[dict[str, Any]]:
+    """Rows with lists in place of items, what was not given left out, and metadata as JSON text."""
+    for row in rows:
+        given = {k: v for k, v in row.model_dump(mode="json").items() if v is not None and k in row.model_fields_set}
+        if "metadata" in given:
+            given["metadata"] = orjson.dumps(given["metadata"]).decode()
+        if form == "nested":
+            items = given.pop("results")
+            given["fragment_ids"] = [item["fragment_id"] for item in items]
+            for name, field in _ITEM.items():
+                values = [item[field] for item in items]
+                if any(value is not None for value in values):
+                    given[name] = values
+        yield given
+
+
+def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of lists as a row of items; what an item does not give is left out."""
+    n = len(row["fragment_ids"])
+    columns = {field: row[name] for name, field in _LISTS.items() if row.get(name) is not None}
+    items = [{field: values[k] for field, values in columns.items() if values[k] is not None} for k in range(n)]
+    rest = {name: value for name, value in row.items() if name not in _LISTS}
+    return {"query_id": rest.pop("query_id"), "results": items, **rest}
+
+
+def _columnar(rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[Mapping[str, Any]]:
+    """Rows of lists; a nested row that gave ranks, sources or collections cannot be columnar."""
+    for row in rows:
+        if form == "columnar" and (odd := [name for name in ("ranks", "source_ids", "collections") if name in row]):
+            raise UsageError(f'query "{row["query_id"]}" gives {odd[0]}, which the columnar form cannot: use --form nested')
+        yield row
