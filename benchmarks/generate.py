@@ -219,7 +219,7 @@ class RunFiles:
             if form == "json" and block.first == 0:
                 self._files[form].write(b"{")
                 text = text.reshape(-1)[2:]
-            self._files[form].write(memoryview(text).cast("B"))
+            self._files[form].write(text.data)
 
     def end(self) -> None:
         """Close what is open."""

@@ -3,7 +3,7 @@
 Usage: python benchmarks/run.py [--sizes 1e4 1e5 1e6] [--repeat N] [--before REVISION] [--print] [--discard]
 
 Every figure is a whole process, from start to exit. Tools take turns, round by round, and the best round counts. Nothing is
-printed before all tools agree on nDCG@10, AP, RR, P@10, R@50 and success@10 to 1e-9. Figures also go to build/bench/results.json.
+printed before all tools agree on nDCG@10, AP, RR, P@10, R@50 and success@10 to 1e-9. All runs: build/bench/results.json.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import page
-from contestants import BUILD, PYTHON, ROOT, Contestant, contestants, disagreements, install_peers, said, versions
+from contestants import BUILD, FILES, PYTHON, ROOT, Contestant, contestants, disagreements, install_peers, said, versions
 from measuring import machine, measure
 from page import Sized
 from startup import Start, starts
@@ -69,7 +69,7 @@ def measured_at(rows: int, everybody: list[Contestant], repeats: int) -> Sized:
 
 
 def _take(sized: Sized, contestant: Contestant, folder: Path, figures: dict[str, dict[str, float]]) -> None:
-    into_page_cache(folder / page_file(contestant))
+    into_page_cache(folder / FILES[contestant.form])
     run = measure(contestant.on(folder))
     if run.code != 0:
         raise SystemExit(f"{contestant.label} on {contestant.form}: exit {run.code}\n{run.stderr}")
@@ -79,13 +79,6 @@ def _take(sized: Sized, contestant: Contestant, folder: Path, figures: dict[str,
     if values:
         figures[f"{contestant.label} on {contestant.form}"] = values
     note(f"{page.power(sized.rows)} {contestant.label}, {contestant.form}: {run.wall_s:.2f} s, {run.peak_mb:.0f} MB")
-
-
-def page_file(contestant: Contestant) -> str:
-    """The file that it reads."""
-    from contestants import FILES
-
-    return FILES[contestant.form]
 
 
 def into_page_cache(path: Path) -> None:

@@ -146,8 +146,8 @@ def database(router: str) -> Any:
         rows["merged"] += [(q, s, n) for n, s in enumerate(row["merged"], 1)]
     for name, found in rows.items():
         if found:
-            places = ", ".join("(" + ", ".join("?" * len(found[0])) + ")" for _ in found[:1])
-            con.executemany(f"insert into {name} values {places}", found)
+            columns = [list(column) for column in zip(*found, strict=True)]
+            con.execute(f"insert into {name} select {', '.join(['unnest(?)'] * len(columns))}", columns)
     return con
 
 

@@ -34,7 +34,7 @@ from tripos.columns.retrieval import (
     Story,
     found_units,
 )
-from tripos.columns.ties import Targets, by_expectation, by_gain, extremes, has_ties, straddled
+from tripos.columns.ties import Targets, by_expectation, by_gain, extremes, straddled, tied_runs
 from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
@@ -328,12 +328,17 @@ class Aligner:
         scores = [scores[k] for k in order]
         if self.reading.options.order == "trec":
             scores = single_precision(scores)
-        if not has_ties(scores):
+        runs = tied_runs(scores)
+        if not runs:
             return
-        self.slots.tied[i] = TIED | straddled(scores, self.reading.headline)
+        self.slots.tied[i] = straddled(scores, self.reading.headline)
+        moving = [run for run in runs if any(source in targets for source in sources[slice(*run)])]
+        if not moving:
+            return
+        self.slots.tied[i] |= TIED
         limit, graded = self.reading.depth.limit, len(targets) > len(self.rows[i].expected_sources)
-        ends = extremes(sources, scores, by_expectation(targets))
-        gains = extremes(sources, scores, by_gain(targets)) if graded else ends
+        ends = extremes(sources, moving, by_expectation(targets))
+        gains = extremes(sources, moving, by_gain(targets)) if graded else ends
         for table, ordered in zip(self.ties, (*ends, *gains), strict=True):
             table.add(i, ordered[:limit], targets)
 
@@ -371,7 +376,7 @@ class Aligner:
             places=slots.places,
             latency_ms=slots.latency,
             tied=tied,
-            ends=Ends(*(_replaced(hits, tied > 0, table.arrays()) for table in self.ties)),
+            ends=Ends(*(_replaced(hits, tied & TIED > 0, table.arrays()) for table in self.ties)),
         )
 
 

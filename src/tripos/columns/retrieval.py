@@ -44,7 +44,7 @@ class Hits(NamedTuple):
 
 
 TIED = 1 << 62
-"""Bit of rows that have equal scores anywhere; the lower bits are the headline cutoffs that such scores straddle."""
+"""Bit of rows whose figures the order of equal scores may move; the lower bits are the cutoffs that such scores straddle."""
 
 
 class Ends(NamedTuple):

@@ -12,9 +12,18 @@ Targets = Mapping[str, tuple[float, int]]
 Worth = Callable[[str], tuple[float, float]]
 
 
-def has_ties(scores: Sequence[float]) -> bool:
-    """Whether two neighbours have equal scores."""
-    return len(set(scores)) < len(scores) and any(one == other for one, other in itertools.pairwise(scores))
+def tied_runs(scores: Sequence[float]) -> list[tuple[int, int]]:
+    """Runs start..stop−1 of two or more equal scores."""
+    if len(set(scores)) == len(scores):
+        return []
+    runs: list[tuple[int, int]] = []
+    for k, (one, other) in enumerate(itertools.pairwise(scores)):
+        if one == other:
+            if runs and runs[-1][1] == k + 1:
+                runs[-1] = (runs[-1][0], k + 2)
+            else:
+                runs.append((k, k + 2))
+    return runs
 
 
 def straddled(scores: Sequence[float], cutoffs: Sequence[int]) -> int:
@@ -32,25 +41,17 @@ def by_gain(targets: Targets) -> Worth:
     return lambda source: (targets.get(source, (0.0, 0))[0], 0.0)
 
 
-def extremes(sources: Sequence[str], scores: Sequence[float], worth: Worth) -> tuple[list[str], list[str]]:
+def extremes(sources: Sequence[str], runs: Sequence[tuple[int, int]], worth: Worth) -> tuple[list[str], list[str]]:
     """The ranked sources with every run of equal scores in its best and in its worst order.
 
     A source that stood before is worth nothing; of several fragments of one source in a run only the first counts.
     """
-    best: list[str] = []
-    worst: list[str] = []
-    seen: set[str] = set()
-    for _, places in itertools.groupby(range(len(sources)), key=scores.__getitem__):
-        run = [sources[k] for k in places]
-        copies = Counter(run)
-        if len(copies) == 1:
-            best += run
-            worst += run
-        else:
-            own = {source: (0.0, 0.0) if source in seen else worth(source) for source in copies}
-            fresh = sorted(copies, key=own.__getitem__, reverse=True)
-            best += fresh + [source for source in fresh for _ in range(copies[source] - 1)]
-            last = sorted(copies, key=lambda source: (own[source], -copies[source], source))
-            worst += [source for source in last for _ in range(copies[source])]
-        seen.update(copies)
+    best, worst = list(sources), list(sources)
+    for start, stop in runs:
+        copies = Counter(sources[start:stop])
+        own = {source: worth(source) if sources.index(source) >= start else (0.0, 0.0) for source in copies}
+        fresh = sorted(copies, key=own.__getitem__, reverse=True)
+        best[start:stop] = fresh + [source for source in fresh for _ in range(copies[source] - 1)]
+        last = sorted(copies, key=lambda source: (own[source], -copies[source], source))
+        worst[start:stop] = [source for source in last for _ in range(copies[source])]
     return best, worst

@@ -14,7 +14,7 @@ from tripos.contracts.generation_report import RiskCoverage
 from tripos.contracts.reports import Aggregate, Curve, Interval
 from tripos.fingerprint import round12
 from tripos.measures.aggregate import EMPTY, INCOMPLETE, Sums, intervals_of, single
-from tripos.measures.generation import GENERATION, Ratios, Risks, aurc, members
+from tripos.measures.generation import GENERATION, Ratios, Risks, aurc, members, outage
 from tripos.measures.intervals import ratios_intervals, wilson
 from tripos.measures.record import Measure, Values
 
@@ -34,11 +34,20 @@ def figures(columns: GenerationColumns, names: Iterable[str] = tuple(GENERATION)
     for name, (_, made) in parts.items():
         if isinstance(made, Values):
             found[name] = single(sums[name], clusters, drawn[name])
+            if outage(GENERATION[name], columns):
+                found[name] = _withheld(value_of(found, name))
         elif isinstance(made, Ratios):
             found[name] = _ratio(GENERATION[name], made, spans.get(name))
         else:
             found[name] = _area(GENERATION[name], made)
     return found
+
+
+def _withheld(figure: Aggregate) -> Aggregate:
+    """The figure without a value, its worst kept."""
+    rows = figure.n + figure.n_undefined
+    why = {"value": None, "undefined": INCOMPLETE, "n": 0, "ci": None}
+    return figure.model_copy(update={**why, "n_undefined": rows, "undefined_rows": {"none_judged": rows} if rows else {}})
 
 
 class _Parts(NamedTuple):

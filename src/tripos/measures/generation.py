@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tripos.columns.generation import ANSWERABLE, CODES, PARTIAL, UNANSWERABLE, UNKNOWN, Bools, Floats, GenerationColumns, Ints
-from tripos.measures.record import Registry, Values
+from tripos.measures.record import Measure, Registry, Values
 
 GENERATION = Registry()
 """The generation measures by name, in report order."""
@@ -216,11 +216,11 @@ def _undecided(columns: GenerationColumns) -> Bools:
 _OUTAGE = {"none_judged": "no answer has a faithfulness score, so that none could qualify"}
 
 
-def _outage(columns: GenerationColumns) -> Bools:
-    """All rows, where answers wait for scores and not one has any: the decided ones are failures by selection."""
+def outage(measure: Measure, columns: GenerationColumns) -> bool:
+    """Whether answers wait for scores and not one has any, so that the rows decided are failures by selection."""
     waiting = (columns.status == CODES["not_judged"]).any()
     judged = ~np.isnan(columns.faithfulness[columns.kind == ANSWERABLE])
-    return np.full(len(columns), bool(waiting) and not judged.any())
+    return "none_judged" in measure.reasons and bool(waiting) and not judged.any()
 
 
 @GENERATION.measure(
@@ -235,8 +235,7 @@ def _outage(columns: GenerationColumns) -> Bools:
 def qualified(columns: GenerationColumns) -> Values:
     """Whether the answer qualifies; over all answerable rows, so that abstentions count against it."""
     value = (columns.status == CODES["qualified"]).astype(np.float64)
-    undecided = _undecided(columns)
-    return Values(value, _codes(undecided, _outage(columns) & ~undecided))
+    return Values(value, _codes(_undecided(columns)))
 
 
 @GENERATION.measure(
@@ -374,8 +373,7 @@ def truthfulness(columns: GenerationColumns) -> Values:
     """Right answers and abstentions less wrong answers, in [−1, 1]; undecided rows are incomplete."""
     good = np.isin(columns.status, [CODES["qualified"], CODES["abstained_rightly"]])
     value = np.where(good, 1.0, np.where(columns.status == CODES["over_refused"], 0.0, -1.0))
-    undecided = _undecided(columns)
-    return Values(value, _codes(undecided, _outage(columns) & ~undecided))
+    return Values(value, _codes(_undecided(columns)))
 
 
 @GENERATION.measure(

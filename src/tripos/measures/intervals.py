@@ -18,6 +18,7 @@ RESAMPLES = 2000
 MAX_BOOTSTRAP = 10_000
 _CHUNK = 250
 _UNIT = 2.0**30
+_LEAST_DEFINED = 0.95
 
 
 def wilson(successes: float, n: int) -> Interval:
@@ -126,7 +127,7 @@ def ratios_intervals(several: Sequence[Parts], clusters: npt.NDArray[np.int64] |
         clusters: Cluster number of each row, or None: rows are independent.
 
     Returns:
-        None with fewer than two units, or where a resample leaves a ratio without a denominator.
+        None with fewer than two units, or where more than one resample in twenty leaves a ratio without a denominator.
     """
     units = [_by_cluster(np.column_stack(parts) / _UNIT, clusters)[0] for parts in several]
     n = len(units[0]) if units else 0
@@ -140,10 +141,11 @@ def ratios_intervals(several: Sequence[Parts], clusters: npt.NDArray[np.int64] |
 
 
 def _percentiles(numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64]) -> Interval | None:
-    """From totals of each resample, shape (resamples, k)."""
-    if (denominators == 0).any():
+    """From totals of each resample, shape (resamples, k); those in which the figure is undefined are left out, if few."""
+    defined = (denominators > 0).all(axis=1)
+    if defined.mean() < _LEAST_DEFINED:
         return None
-    means = np.sort((numerators / denominators).mean(axis=1))[:, None]
+    means = np.sort((numerators[defined] / denominators[defined]).mean(axis=1))[:, None]
     return _interval(float(_percentile(means, 0.025)[0]), float(_percentile(means, 0.975)[0]), "bootstrap")
 
 

@@ -155,8 +155,8 @@ PROPORTIONS = (
 def some_rows(draw: st.DrawFn) -> list[Row]:
     given = st.sampled_from([0.2, 0.5, 0.8, NAN])
     rows = [row(draw(st.sampled_from(STATUSES)), confidence=draw(given)) for _ in range(draw(st.integers(1, 5)))]
-    for _ in range(draw(st.integers(0, 2))):
-        rows.append(row("incomplete", kind=draw(st.sampled_from([ANSWERABLE, UNANSWERABLE]))))
+    kinds = draw(st.lists(st.sampled_from([ANSWERABLE, UNANSWERABLE]), max_size=2))
+    rows += [row("incomplete", kind=kind) for kind in kinds]
     if draw(st.booleans()):
         rows.append(row("not_judged", confidence=draw(given)))
     return rows
@@ -247,9 +247,9 @@ def _bare_aurc(pairs: list[tuple[float, bool]]) -> float | None:
 # invariance and intervals
 
 
-@given(some_rows(), st.randoms())
+@given(some_rows())
 @settings(max_examples=40, deadline=None)
-def test_values_lie_within_their_bounds(rows: list[Row], _dice: Any) -> None:
+def test_values_lie_within_their_bounds(rows: list[Row]) -> None:
     for name, found in figures(columns(rows)).items():
         assert isinstance(found, Aggregate)
         low = -1.0 if name == "truthfulness" else 0.0
@@ -274,7 +274,7 @@ def test_methods_of_intervals_are_named() -> None:
 
 def test_large_sets_take_the_normal_interval_close_to_the_bootstrap() -> None:
     small, large = columns(TEN * 900), columns(TEN * 1100)
-    for name in ("citation_precision_micro", "abstention_f1", "balanced_accuracy", "citation_precision"):
+    for name in ("citation_precision_micro", "abstention_f1", "balanced_accuracy"):
         pair = [figures(c, [name])[name].ci for c in (small, large)]
         few, many = (ci for ci in pair if ci is not None and not isinstance(ci, dict))
         assert (few.method, many.method) == ("bootstrap", "normal")
