@@ -23,6 +23,8 @@ from measuring import measure
 from run import generated
 
 DEPTH = 100
+PARTS = (range(1, 51), range(51, DEPTH + 1))
+"""Cutoffs asked for in one evaluation: its report marks ties at each in one bit of 63."""
 ALLOWED = 1e-11
 """Figures are written with twelve significant digits."""
 Grades = dict[str, int]
@@ -76,20 +78,19 @@ def worlds(folder: Path) -> Iterator[tuple[str, Grades, list[str]]]:
             yield judgment["query_id"], judgment["relevance"], [item["fragment_id"] for item in results["results"]]
 
 
-def compared(folder: Path, per_query: Path, sample: int) -> tuple[int, list[str]]:
+def compared(folder: Path, theirs: dict[str, dict[str, float]], sample: int) -> tuple[int, list[str]]:
     """How many cells were compared, and those that differ."""
-    theirs = {row["query_id"]: row for row in map(json.loads, per_query.open())}
     everything = list(worlds(folder))
     chosen = everything[:: max(1, len(everything) // sample)][:sample]
-    wrong, cells = [], 0
+    wrong, compared_cells = [], 0
     for name, grades, documents in chosen:
         for measure_name, figure in MEASURES.items():
             for k in range(1, DEPTH + 1):
                 ours, said = figure(grades, documents[:k]), theirs[name][f"{measure_name}@{k}"]
-                cells += 1
+                compared_cells += 1
                 if not math.isclose(ours, said, rel_tol=ALLOWED, abs_tol=0.0):
                     wrong.append(f"{name} {measure_name}@{k}: oracle {ours!r}, Tripos {said!r}")
-    return cells, wrong
+    return compared_cells, wrong
 
 
 def without_avx512() -> dict[str, str]:
@@ -102,13 +103,38 @@ def without_avx512() -> dict[str, str]:
     return {"NPY_DISABLE_CPU_FEATURES": shown} if shown else {}
 
 
-def evaluated(contestant: Contestant, folder: Path, per_query: Path, environment: dict[str, str]) -> tuple[str, bytes]:
+def evaluated(contestant: Contestant, folder: Path, cutoffs: range, environment: dict[str, str]) -> tuple[str, bytes]:
     """The run_id and the per-query rows of one evaluation."""
-    cutoffs = ",".join(map(str, range(1, DEPTH + 1)))
-    run = measure([*contestant.on(folder), "--cutoffs", cutoffs, "--per-query", str(per_query)], environment)
-    if run.code != 0:
-        raise SystemExit(f"{contestant.label} on {contestant.form}: exit {run.code}\n{run.stderr}")
-    return json.loads(run.stdout)["run_id"], per_query.read_bytes()
+    with tempfile.TemporaryDirectory() as scratch:
+        per_query = Path(scratch) / "rows.jsonl"
+        more = ["--cutoffs", ",".join(map(str, cutoffs)), "--per-query", str(per_query)]
+        run = measure([*contestant.on(folder), *more], environment)
+        if run.code != 0:
+            raise SystemExit(f"{contestant.label} on {contestant.form}: exit {run.code}\n{run.stderr}")
+        return json.loads(run.stdout)["run_id"], per_query.read_bytes()
+
+
+def cells(contestant: Contestant, folder: Path) -> dict[str, dict[str, float]]:
+    """Every query's figures at every cutoff."""
+    rows: dict[str, dict[str, float]] = {}
+    for cutoffs in PARTS:
+        for line in evaluated(contestant, folder, cutoffs, {})[1].splitlines():
+            row = json.loads(line)
+            rows.setdefault(row["query_id"], {}).update(row)
+    return rows
+
+
+def others(ours: Sequence[Contestant], folder: Path) -> list[str]:
+    """Which forms, workers and CPU features give other bytes than the first."""
+    first, wrong = evaluated(ours[0], folder, PARTS[0], {}), []
+    for contestant in ours:
+        for name, environment in {"": {}, ", AVX-512 off": without_avx512()}.items():
+            what = f"{contestant.label}, {contestant.form}{name}"
+            run_id, rows = evaluated(contestant, folder, PARTS[0], environment)
+            same = f"run_id {'same' if run_id == first[0] else 'OTHER'}, rows {'same' if rows == first[1] else 'OTHER'}"
+            print(f"{what}: {same}", flush=True)
+            wrong += [f"{what} differs from {ours[0].label}, {ours[0].form}"] if "OTHER" in same else []
+    return wrong
 
 
 def main() -> None:
@@ -119,16 +145,9 @@ def main() -> None:
     args = parser.parse_args()
     folder = generated(args.rows, "nested,columnar,flat,parquet,trec,json")
     ours = [c for c in contestants() if c.tool == "Tripos"]
-    with tempfile.TemporaryDirectory() as scratch:
-        per_query = Path(scratch) / "rows.jsonl"
-        first = evaluated(ours[0], folder, per_query, {})
-        cells, wrong = compared(folder, per_query, args.sample)
-        print(f"{cells:,} cells compared with the oracle, {len(wrong)} differ")
-        for contestant in ours:
-            for name, environment in {"": {}, ", AVX-512 off": without_avx512()}.items():
-                same = evaluated(contestant, folder, per_query, environment) == first
-                print(f"{contestant.label}, {contestant.form}{name}: {'same bytes' if same else 'OTHER BYTES'}")
-                wrong += [] if same else [f"{contestant.label}, {contestant.form}{name} differs from {ours[0].form}"]
+    count, wrong = compared(folder, cells(ours[0], folder), args.sample)
+    print(f"{count:,} cells compared with the oracle, {len(wrong)} differ", flush=True)
+    wrong += others(ours, folder)
     print("\n".join(wrong[:20]))
     sys.exit(bool(wrong))
 

@@ -23,6 +23,8 @@ class Sized:
     runs: dict[Contestant, list[Measured]] = field(default_factory=dict)
     megabytes: dict[Contestant, float] = field(default_factory=dict)
     left_out: dict[Contestant, str] = field(default_factory=dict)
+    load: float = 0.0
+    """The machine's load average when all was measured; these tools alone make 1 to 2."""
 
     def wall(self, contestant: Contestant) -> float:
         """The best of its runs."""
@@ -64,8 +66,8 @@ def tools(sized: Sized) -> str:
     head = ["tool", "input", "wall s", "CPU s", "peak MB", "rows/s", *(f"times as fast as {b.tool}" for b in bases)]
     rows = [_tool(sized, c, bases) for c in sized.runs if c.kind != "floor"]
     rows += [[c.label, c.form, reason, *[""] * (len(head) - 3)] for c, reason in sized.left_out.items()]
-    many = f"Best of {sized.repeats} (worst over best: up to {sized.spread():.2f})." if sized.repeats > 1 else "One run each."
-    return f"### {power(sized.rows)} rows\n\n{many}\n\n{table(head, rows)}"
+    many = f"Best of {sized.repeats} (worst over best: up to {sized.spread():.2f})" if sized.repeats > 1 else "One run each"
+    return f"### {power(sized.rows)} rows\n\n{many}; load average at the end: {sized.load:.1f}.\n\n{table(head, rows)}"
 
 
 def _tool(sized: Sized, contestant: Contestant, bases: Sequence[Contestant]) -> list[str]:
@@ -86,7 +88,7 @@ SPEEDS = [
 ]
 PEAK_MB = {10**7: 400.0, 10**8: 1000.0}
 WORKERS_GAIN = 1.6
-JSONL = ("Parquet", "nested JSONL", "columnar JSONL", "flat JSONL")
+FORMS = ("Parquet", "nested JSONL", "columnar JSONL", "flat JSONL")
 
 
 def targets(sizes: Sequence[Sized]) -> str:
@@ -111,7 +113,7 @@ def _peaks(sized: Sized) -> Iterable[list[str]]:
 
 
 def _gains(sized: Sized) -> Iterable[list[str]]:
-    for form in JSONL if sized.rows >= 10**7 else ():
+    for form in FORMS if sized.rows >= 10**7 else ():
         one, two = sized.find("Tripos", form, 1), sized.find("Tripos", form, 2)
         if one and two:
             gain = sized.wall(one) / sized.wall(two)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,7 @@ def measured_at(rows: int, everybody: list[Contestant], repeats: int) -> Sized:
     for _ in range(repeats):
         for contestant in fit:
             _take(sized, contestant, folder, figures)
+    sized.load = os.getloadavg()[0]
     if wrong := disagreements(figures):
         raise SystemExit("the tools disagree:\n" + "\n".join(wrong))
     note(f"{page.power(rows)} rows: {len(figures)} tools agree to 1e-9: {next(iter(figures.values()))}")
@@ -110,6 +112,7 @@ def results(sizes: list[Sized], started: dict[str, list[Start]]) -> dict[str, An
         "sizes": [
             {
                 "rows": sized.rows,
+                "load": sized.load,
                 "runs": [
                     {"tool": c.label, "input": c.form, "wall_s": r.wall_s, "cpu_s": r.cpu_s, "peak_mb": r.peak_mb}
                     for c, runs in sized.runs.items()

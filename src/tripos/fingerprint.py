@@ -130,6 +130,9 @@ def canonical(value: Any) -> bytes:
         return rfc8785.dumps(value)
 
 
+_AS_THEY_ARE = {str, bool, type(None)}
+
+
 class _NotPlainError(Exception):
     """The value needs the general writer."""
 
@@ -140,14 +143,14 @@ def _plain(value: Any) -> Any:
     That is: keys of ASCII alone, integers within 2^53, other floats of a size that no writer puts in exponent form.
     """
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind in _AS_THEY_ARE:
         return value
     if kind is dict:
-        if not all(type(key) is str and key.isascii() for key in value):
+        if not "".join(value).isascii():
             raise _NotPlainError
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: inner if type(inner) in _AS_THEY_ARE else _plain(inner) for key, inner in value.items()}
     if kind is list or kind is tuple:
-        return [_plain(inner) for inner in value]
+        return value if set(map(type, value)) <= _AS_THEY_ARE else [_plain(inner) for inner in value]
     if kind is int and -_MAX_PLAIN_INT < value < _MAX_PLAIN_INT:
         return value
     if kind is float:

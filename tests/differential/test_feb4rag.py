@@ -98,13 +98,14 @@ def lists() -> dict[tuple[str, str], list[str]]:
 
 @lru_cache(maxsize=3)
 def world(router: str) -> CorpusWorld:
-    own_lists = lists()
-    judged, did = [], []
+    own_lists, routed = lists(), routes(router)
+    judged: list[Row] = []
+    did: list[Row] = []
     for request, by_name in expected().items():
-        row = {"query_id": request, "query": f"request {request}", "expected_collections": list(by_name)}
+        row: Row = {"query_id": request, "query": f"request {request}", "expected_collections": list(by_name)}
         row |= {"expected_sources": by_name, "should_match": bool(by_name), "review_status": "reviewed"}
         judged.append(row | {"category": "multi_hop" if by_name else "negative"})
-        did.append(_did(request, routes(router)[request], own_lists))
+        did.append(_did(request, routed[request], own_lists))
     return CorpusWorld(judged, did, top_k=TOP_K)
 
 

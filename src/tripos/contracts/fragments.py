@@ -22,7 +22,7 @@ class Fragment(Contract):
     collection: Id | None = Field(None, description='The collection it is searched in; default "default".')
     source_digest: str | None = Field(None, description="Version of the whole source, whatever the chunking.")
     acl: Listed[Id] | None = Field(None, description="Groups that may read it; [] = nobody; absent: acl_default decides.")
-    metadata: dict[str, Scalar] = Field({}, description="Scalars that filters compare.")
+    metadata: dict[str, Scalar] = Field(default_factory=dict, description="Scalars that filters compare.")
 
     @model_validator(mode="after")
     def _text_or_digest(self) -> Fragment:

@@ -99,11 +99,13 @@ class RetrievalJudgment(Contract):
     expected_fragments: Listed[Id] = Field((), description="Finer evidence by fragment id; measured apart.")
     nonrelevant_sources: Listed[Id] = Field((), description="Judged, and not relevant.")
     forbidden_sources: Listed[Id] = Field((), description="Near misses that must stay out.")
-    filters: dict[str, Scalar] = Field({}, description="Metadata that every result must carry (typed equality).")
+    filters: dict[str, Scalar] = Field(
+        default_factory=dict, description="Metadata that every result must carry (typed equality)."
+    )
     principal: Principal | None = Field(None, description="The reader; results must be readable by one of its groups.")
     k: PositiveInt | None = Field(None, description="This row's own depth; default top_k.")
     split: Split | None = Field(None, description="tune: parameters may be chosen on it; holdout: never.")
-    slices: dict[str, str | bool | int] = Field({}, description="Every measure also comes by each of these.")
+    slices: dict[str, str | bool | int] = Field(default_factory=dict, description="Every measure also comes by each of these.")
     cluster: Id | None = Field(None, description="Rows of one cluster are not independent.")
     information_need: str | None = Field(None, description="What the asker is really after.")
     notes: str | None = Field(None, description="For people; outside the fingerprint.")
@@ -111,7 +113,7 @@ class RetrievalJudgment(Contract):
     reviewed_at: str | None = Field(None, description="When.")
     source_file: str | None = Field(None, description="Where the row came from.")
     tags: Listed[str] = Field((), description="Labels for people; slices are what measures come by.")
-    metadata: dict[str, object] = Field({}, description="Your own fields.")
+    metadata: dict[str, object] = Field(default_factory=dict, description="Your own fields.")
 
     @model_validator(mode="after")
     def _rules(self) -> RetrievalJudgment:
@@ -130,12 +132,22 @@ class RetrievalJudgment(Contract):
         return []
 
     def _relevance_rules(self) -> list[RowProblem]:
-        expected, problems = set(self.expected_sources), []
+        expected, problems = set(self.expected_sources), list[RowProblem]()
         if self.relevance is not None and (lacking := sorted(expected - self.relevance.keys())):
             problems.append(RowProblem("relevance", "relevance", f"grades no {_names(lacking)}: cover every expected source"))
         if self.relevance and not self.should_match:
             problems.append(RowProblem("contradiction", "relevance", "given, but should_match is false: drop one of the two"))
-        problems += [
+        if self.nonrelevant_sources or self.forbidden_sources:
+            problems += self._barred_rules(expected)
+        if self.expected_groups:
+            problems += self._group_rules(expected)
+        if self.expected_evidence and self.expected_fragments:
+            text = "given beside expected_evidence: keep one of the two"
+            problems.append(RowProblem("contradiction", "expected_fragments", text))
+        return problems
+
+    def _barred_rules(self, expected: set[str]) -> list[RowProblem]:
+        problems = [
             RowProblem("contradiction", field, f"{_names(both)} is also in expected_sources: keep it in one")
             for field in ("nonrelevant_sources", "forbidden_sources")
             if (both := sorted(expected & set(getattr(self, field))))
@@ -143,16 +155,16 @@ class RetrievalJudgment(Contract):
         if both := sorted(set(self.required_sources) & set(self.forbidden_sources)):
             text = f"{_names(both)} is also in required_sources: keep it in one"
             problems.append(RowProblem("contradiction", "forbidden_sources", text))
+        return problems
+
+    def _group_rules(self, expected: set[str]) -> list[RowProblem]:
+        problems = []
         if outside := sorted({s for group in self.expected_groups for s in group} - expected):
             text = f"{_names(outside)} is not in expected_sources: groups are made of those"
             problems.append(RowProblem("groups", "expected_groups", text))
         if not all(self.expected_groups):
-            problems.append(
-                RowProblem("groups", "expected_groups", "holds an empty group, which nothing can satisfy: remove it")
-            )
-        if self.expected_evidence and self.expected_fragments:
-            text = "given beside expected_evidence: keep one of the two"
-            problems.append(RowProblem("contradiction", "expected_fragments", text))
+            text = "holds an empty group, which nothing can satisfy: remove it"
+            problems.append(RowProblem("groups", "expected_groups", text))
         return problems
 
     def _category_rules(self) -> list[RowProblem]:
@@ -201,7 +213,7 @@ class _ResultRow(Contract):
     error: str | None = Field(None, description="What went wrong; null when it worked. A row with an error is incomplete.")
     corpus_digest: Digest | None = Field(None, description="Component A that the search saw; another value is refused.")
     policy_digest: Digest | None = Field(None, description="Component C that the search followed; another value is refused.")
-    metadata: dict[str, object] = Field({}, description="Your own fields.")
+    metadata: dict[str, object] = Field(default_factory=dict, description="Your own fields.")
 
 
 class NestedResults(_ResultRow):
