@@ -42,7 +42,7 @@ class Contestant:
     kind: str
     workers: int | None = None
     megabytes_a_row: float = 0.0
-    """What a peer needed at 10⁷ rows; decides where it would not fit."""
+    """What a peer needs; decides where it would not fit."""
 
     @property
     def label(self) -> str:
@@ -89,7 +89,7 @@ def _has_workers() -> bool:
 
 
 def _peers() -> list[Contestant]:
-    known = [
+    known = [  # megabytes a row as measured at 10⁷ rows; ir_measures on TREC as on JSON
         ("pytrec_eval", "JSON", 224e-6),
         ("pytrec_eval", "TREC", 195e-6),
         ("ir_measures", "JSON", 223e-6),

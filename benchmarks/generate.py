@@ -14,6 +14,7 @@ written in blocks of 5,000 queries, as fixed-width text filled by NumPy; memory 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,6 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-VERSION = 1
 BLOCK = 5_000
 FORMS = ("nested", "columnar", "flat", "parquet", "trec", "json")
 FILES = {
@@ -52,7 +52,6 @@ class World:
     rows: int
     depth: int = 100
     seed: int = 7
-    version: int = VERSION
 
     @property
     def queries(self) -> int:
@@ -320,8 +319,8 @@ def generate(world: World, folder: Path, forms: tuple[str, ...] = FORMS) -> None
 
 
 def described(world: World, forms: tuple[str, ...]) -> dict[str, Any]:
-    """What `world.json` says."""
-    return {**asdict(world), "forms": sorted(forms)}
+    """What `world.json` says; data of another version of this script are made afresh."""
+    return {**asdict(world), "forms": sorted(forms), "script": hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}
 
 
 def main() -> None:

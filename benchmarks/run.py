@@ -9,6 +9,7 @@ printed before all tools agree on nDCG@10, AP, RR, P@10, R@50 and success@10 to 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -34,10 +35,11 @@ BIG = "nested,columnar,flat,parquet"
 def generated(rows: int, forms: str) -> Path:
     """The folder of a world, made if it is not there."""
     folder = DATA / f"{rows:.0e}".replace("+0", "")
-    wanted = {"rows": rows, "forms": sorted(forms.split(","))}
+    script = Path(__file__).with_name("generate.py")
+    digest = hashlib.sha256(script.read_bytes()).hexdigest()
+    wanted = {"rows": rows, "forms": sorted(forms.split(",")), "script": digest}
     at = folder / "world.json"
     if not at.exists() or {key: json.loads(at.read_text()).get(key) for key in wanted} != wanted:
-        script = str(Path(__file__).with_name("generate.py"))
         subprocess.run([PYTHON, script, folder, "--rows", str(rows), "--forms", forms], check=True, stdout=sys.stderr)
     return folder
 

@@ -10,12 +10,22 @@ from typing import Any, get_args, get_type_hints
 import orjson
 from pydantic import BaseModel
 
-from tripos.contracts.config import Config, DepthConfig, GateConfig, JudgmentsConfig, SearchConfig
+from tripos.contracts.config import (
+    Config,
+    CorpusConfig,
+    DepthConfig,
+    ExpansionPolicy,
+    FanOutPolicy,
+    GateConfig,
+    JudgmentsConfig,
+    SearchConfig,
+)
+from tripos.contracts.corpus import CorpusJudgment, CorpusResult, Expansion, FanOut, FanOutHit, Relationship
 from tripos.contracts.fragments import Fragment
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, ResultItem, RetrievalJudgment, Timing
 from tripos.contracts.schemas import schemas
-from tripos.measures.retrieval import RETRIEVAL
-from tripos.report.describe import measures_markdown
+from tripos.measures.layers import TITLES
+from tripos.report.describe import listed_by_layer
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- generated: make docs -->\n", "<!-- end of generated -->\n"
@@ -24,7 +34,7 @@ BEGIN, END = "<!-- generated: make docs -->\n", "<!-- end of generated -->\n"
 def generated() -> dict[str, str]:
     """Content of every generated file, by path from the root; documents keep the prose around their generated part."""
     files = {f"schemas/{name}.schema.json": _json(schema) for name, schema in schemas().items()}
-    files["docs/measures.md"] = _within("docs/measures.md", measures_markdown(RETRIEVAL.values()))
+    files["docs/measures.md"] = _within("docs/measures.md", listed_by_layer(TITLES, markdown=True))
     files["docs/commands.md"] = _within("docs/commands.md", commands())
     files["docs/files.md"] = _within("docs/files.md", fields())
     return files
@@ -40,10 +50,19 @@ def fields() -> str:
         "ranked results, columnar": ColumnarResults,
         "ranked results, flat": FlatResult,
         "timings": Timing,
+        "corpus judgments": CorpusJudgment,
+        "corpus results": CorpusResult,
+        "corpus results: a fan-out": FanOut,
+        "corpus results: a result of a fan-out": FanOutHit,
+        "corpus results: expansion": Expansion,
+        "a relationship": Relationship,
         "configuration": Config,
         "configuration: judgments": JudgmentsConfig,
         "configuration: search": SearchConfig,
         "configuration: depth": DepthConfig,
+        "configuration: corpus": CorpusConfig,
+        "configuration: search.fan_out": FanOutPolicy,
+        "configuration: search.fan_out.expansion": ExpansionPolicy,
         "configuration: a gate": GateConfig,
     }
     return "\n".join(_fields(title, model) for title, model in models.items())

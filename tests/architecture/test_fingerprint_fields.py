@@ -7,13 +7,24 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tripos.contracts.config import Config, DepthConfig, JudgmentsConfig, SearchConfig
+from tripos.contracts.config import (
+    Config,
+    CorpusConfig,
+    DepthConfig,
+    ExpansionPolicy,
+    FanOutPolicy,
+    JudgmentsConfig,
+    SearchConfig,
+)
+from tripos.contracts.corpus import CorpusJudgment, CorpusResult, Expansion, FanOut, FanOutHit, Relationship
 from tripos.contracts.fragments import Fragment
 from tripos.contracts.retrieval import ColumnarResults, NestedResults, ResultItem, RetrievalJudgment
 from tripos.fingerprint import (
     EXCLUDED,
     CorpusDigest,
     combined,
+    corpus_judgment_content,
+    corpus_result_content,
     depth_component,
     judgments_component,
     policy_component,
@@ -140,6 +151,7 @@ POLICY_CHANGES: dict[str, Any] = {
     "filters": {"v": 1},
     "lexical": {"k1": 1.2},
     "reranker": "r@1",
+    "fan_out": {"router": "all"},
     "options": {"any": [1]},
 }
 DEPTH_CHANGES: dict[str, Any] = {"limit": 20, "top_k": 5, "unit": "source", "per_collection": {"a": 3}}
@@ -210,3 +222,129 @@ def test_the_configuration_is_of_abcd_and_the_system_of_acd() -> None:
     other = parts | {"B": judgments_component([], "2", "known_item")}
     assert combined(parts, "ABCD") != combined(other, "ABCD")
     assert combined(parts, "ACD") == combined(other, "ACD")
+
+
+CORPUS_JUDGMENT: dict[str, Any] = {
+    "query_id": "q1",
+    "query": "what?",
+    "expected_collections": ["a", "b"],
+    "expected_sources": {"a": ["s", "t"], "b": ["u"]},
+    "should_match": True,
+    "category": "multi_hop",
+    "review_status": "reviewed",
+}
+LINK = {"subject": "s", "predicate": "sees", "object": "u"}
+CORPUS_CHANGES: dict[str, Any] = {
+    "query_id": "q2",
+    "query": "who?",
+    "expected_collections": {"expected_collections": ["a"], "expected_sources": {"a": ["s", "t"]}},
+    "expected_sources": {"a": ["s"], "b": ["u"]},
+    "should_match": {"should_match": False, "expected_collections": [], "expected_sources": {}},
+    "category": "comparison",
+    "expected_relationships": [LINK],
+    "hops": 2,
+    "principal": {"groups": ["g"]},
+    "split": "tune",
+    "slices": {"product": "cloud"},
+    "cluster": "c",
+}
+
+
+def corpus_judgment(change: dict[str, Any]) -> dict[str, Any]:
+    return corpus_judgment_content(CorpusJudgment.model_validate(CORPUS_JUDGMENT | change))
+
+
+@pytest.mark.parametrize("field", sorted(CorpusJudgment.model_fields))
+def test_every_corpus_judgment_field_is_digested_or_excluded(field: str) -> None:
+    if field == "review_status":  # selects the rows
+        assert field in EXCLUDED["CorpusJudgment"]
+    elif field in EXCLUDED["CorpusJudgment"]:
+        assert corpus_judgment({field: NOTES[field]}) == corpus_judgment({})
+    else:
+        assert field in CORPUS_CHANGES, f"{field}: decide whether judgments_digest covers it, and add it here"
+        given = CORPUS_CHANGES[field]
+        change = given if isinstance(given, dict) and field in given else {field: given}
+        assert corpus_judgment(change) != corpus_judgment({})
+
+
+def test_sets_and_defaults_do_not_matter_to_a_corpus_judgment() -> None:
+    other = {"expected_collections": ["b", "a", "a"], "expected_sources": {"b": ["u"], "a": ["t", "s", "s"]}, "hops": None}
+    assert corpus_judgment(other) == corpus_judgment({})
+
+
+CORPUS_RESULT: dict[str, Any] = {
+    "query_id": "q1",
+    "routed_collections": ["a", "b"],
+    "fan_out": [{"collection": "a", "k": 3, "results": [{"fragment_id": "f"}, {"fragment_id": "g"}]}],
+    "merged": ["f", "g"],
+}
+RESULT_CHANGES: dict[str, dict[str, Any]] = {
+    "query_id": {"query_id": "q2"},
+    "routed_collections": {"routed_collections": ["b", "a"]},
+    "fan_out": {"fan_out": [{"collection": "a", "k": 4, "results": [{"fragment_id": "f"}, {"fragment_id": "g"}]}]},
+    "merged": {"merged": ["g", "f"]},
+    "expansion": {"expansion": {"relationships": [LINK], "added_fragment_ids": []}},
+    "final": {"final": ["f"]},
+    "error": {"error": "timeout"},
+}
+RESULT_NOTES: dict[str, Any] = {"latency_ms": 3.0, "system_fingerprint": "0" * 64, "metadata": {"x": 1}}
+
+
+def corpus_result(change: dict[str, Any]) -> dict[str, Any]:
+    return corpus_result_content(CorpusResult.model_validate(CORPUS_RESULT | change))
+
+
+@pytest.mark.parametrize("field", sorted(CorpusResult.model_fields))
+def test_every_corpus_result_field_is_digested_or_excluded(field: str) -> None:
+    if field in EXCLUDED["CorpusResult"]:
+        assert corpus_result({field: RESULT_NOTES[field]}) == corpus_result({})
+    else:
+        assert field in RESULT_CHANGES, f"{field}: decide whether results_digest covers it, and add it here"
+        assert corpus_result(RESULT_CHANGES[field]) != corpus_result({})
+
+
+def test_parts_of_a_corpus_result_are_digested_or_excluded() -> None:
+    fan = CORPUS_RESULT["fan_out"][0]
+    assert set(FanOut.model_fields) == {"collection", "k", "results", *EXCLUDED["FanOut"]}
+    assert set(FanOutHit.model_fields) == {"fragment_id", *EXCLUDED["FanOutHit"]}
+    assert corpus_result({"fan_out": [fan | {"latency_ms": 3.0}]}) == corpus_result({})
+    assert corpus_result({"fan_out": [fan | {"results": [{"fragment_id": "g"}, {"fragment_id": "f"}]}]}) != corpus_result({})
+    assert set(Expansion.model_fields) == {"relationships", "added_fragment_ids"}
+    for change in ({"subject": "x"}, {"predicate": "x"}, {"object": "x"}):
+        assert set(change) <= set(Relationship.model_fields)
+        assert corpus_result({"expansion": {"relationships": [LINK | change]}}) != corpus_result(
+            {"expansion": {"relationships": [LINK]}}
+        )
+    assert corpus_result({"final": ["f", "g"]}) == corpus_result({}), "final defaults to merged"
+
+
+def test_the_corpus_section_is_excluded() -> None:
+    assert set(CorpusConfig.model_fields) == set(EXCLUDED["CorpusConfig"])
+
+
+FAN_OUT_CHANGES: dict[str, Any] = {
+    "router": "all",
+    "names": {"a": ["word"]},
+    "share": 0.1,
+    "min_score": 1.0,
+    "most": 2,
+    "rrf_k": 10,
+    "expansion": {"fields": ["see"]},
+}
+EXPANSION_CHANGES: dict[str, Any] = {"fields": ["other"], "seeds": 9, "most": 9, "rounds": 2}
+
+
+@pytest.mark.parametrize("field", sorted(FanOutPolicy.model_fields))
+def test_every_fan_out_field_moves_c(field: str) -> None:
+    one, other = (SearchConfig.model_validate({"fan_out": change}) for change in ({}, {field: FAN_OUT_CHANGES[field]}))
+    assert policy_component(one).digest != policy_component(other).digest
+
+
+@pytest.mark.parametrize("field", sorted(ExpansionPolicy.model_fields))
+def test_every_expansion_field_moves_c(field: str) -> None:
+    base = {"fields": ["see"]}
+    one, other = (
+        SearchConfig.model_validate({"fan_out": {"expansion": change}})
+        for change in (base, base | {field: EXPANSION_CHANGES[field]})
+    )
+    assert policy_component(one).digest != policy_component(other).digest

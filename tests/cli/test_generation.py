@@ -130,7 +130,7 @@ def unanswerable(n: int, **more: Any) -> list[Row]:
 
 
 def test_a_system_that_always_abstains_fails(world: Answers) -> None:
-    silent = {"answer": "", "cited_fragment_ids": [], "faithfulness_score": None}
+    silent: Row = {"answer": "", "cited_fragment_ids": [], "faithfulness_score": None}
     world.rows = answerable(4, **silent) + unanswerable(4, answer="")
     graded = world.run()
     assert graded.code == 1
@@ -188,7 +188,8 @@ def test_an_empty_population_fails_its_gate_unless_dropped(world: Answers, rows:
 
 
 def test_a_judge_outage_on_every_row_never_passes_and_never_reads_as_zero(world: Answers) -> None:
-    world.rows = answerable(3, faithfulness_score=None) + [answer("bad", "s2::f1", faithfulness_score=None), *unanswerable(2)]
+    unjudged = answer("bad", "s2::f1", faithfulness_score=None)
+    world.rows = [*answerable(3, faithfulness_score=None), unjudged, *unanswerable(2)]
     for flags in ((), ("--allow-incomplete",)):
         graded = world.run(*flags)
         assert graded.code == 6
@@ -626,6 +627,7 @@ def test_quotes_need_texts(world: Answers) -> None:
         (["--judgments", "g"], "missing --answers"),
         (["--answers", "a"], "missing --judgments"),
         (["--input", "i", "--answers", "a"], "--input and --answers"),
+        (["--judgments", "-", "--answers", "-"], "standard input"),
         (["--input", "i", "--faithfulness-target", "1.5"], "generation.faithfulness_target: is 1.5"),
         (["--input", "i", "--drop-gate", "qualifed"], "did you mean"),
     ],

@@ -49,9 +49,18 @@ def check_corpus_judgments(rows: Sequence[Judged], findings: Findings) -> None:
             continue
         groups = None if row.principal is None else frozenset(row.principal.groups)
         first = seen.setdefault((row.query.strip(), groups), judged)
-        if first is not judged and first.row.expected != row.expected:
-            text = f'asks what "{quoted(first.row.query_id)}" asks ({first.place}), and expects something else'
-            findings.warn("contradictory_twin", judged.place, "query", text)
+        if first is not judged:
+            _twin(first, judged, findings)
+
+
+def _twin(first: Judged, second: Judged, findings: Findings) -> None:
+    """One question asked twice."""
+    if first.row.expected != second.row.expected:
+        text = f'asks what "{quoted(first.row.query_id)}" asks ({first.place}), and expects something else'
+        findings.warn("contradictory_twin", second.place, "query", text)
+    else:
+        text = f'repeats "{quoted(first.row.query_id)}" ({first.place}): one question counts twice'
+        findings.warn("repeated_query", second.place, "query", text)
 
 
 def _texts(judged: Judged) -> Iterator[tuple[str, str]]:

@@ -117,8 +117,10 @@ def _evaluate(config: Any, options: Any, folder: Path | None, *, as_json: bool, 
     from tripos.cli.progress import Progress
     from tripos.cli.settings import relative
     from tripos.columns.rows import Kept
+    from tripos.files.streams import only_one_stdin
     from tripos.runners.generation import evaluate, inputs_of
 
+    only_one_stdin(inputs_of(config))
     progress = Progress("rows", quiet=quiet)
     with Kept(folder) if folder else nullcontext() as kept:
         outcome = evaluate(config, options, kept=kept, paths=relative(inputs_of(config), folder), progress=progress)

@@ -27,12 +27,12 @@ class Progress:
         self._is_drawn = False
 
     def __call__(self, done: int, total: int) -> None:
-        """Tell that `done` of `total` are through."""
+        """Tell that `done` of `total` are through; total 0: nobody knows how many there are."""
         if self._quiet:
             return
         now = self._clock()
         start, before = self._first = self._first or (now, done)
-        if done >= total:
+        if total and done >= total:
             self.clear()
         elif now >= self._due and now > start:
             self._due = now + (0.1 if self._is_terminal else 10)
@@ -47,8 +47,8 @@ class Progress:
             self._is_drawn = False
 
     def _line(self, done: int, total: int, rate: float) -> str:
-        left = f", {(total - done) / rate:,.0f} s left" if rate else ""
-        return f"{done:,} of {total:,} {self._what}, {rate:,.1f}/s{left}"
+        left = f", {(total - done) / rate:,.0f} s left" if rate and total else ""
+        return f"{done:,}{f' of {total:,}' if total else ''} {self._what}, {rate:,.1f}/s{left}"
 
     def _tell(self, text: str) -> None:
         self._stream.write(text)

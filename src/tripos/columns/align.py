@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,14 +26,13 @@ from tripos.columns.retrieval import (
     TIED,
     Bools,
     Ends,
-    Floats,
     HitList,
     Hits,
-    Ints,
     RetrievalColumns,
     Story,
     found_units,
 )
+from tripos.columns.slots import Part, Slots, Tally
 from tripos.columns.ties import Targets, by_expectation, by_gain, extremes, straddled, tied_runs
 from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
@@ -41,31 +40,7 @@ from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import MissReason, RankedRow, RetrievalJudgment
 from tripos.errors import Findings, suggest
 from tripos.files.spool import Spool
-from tripos.fingerprint import results_content, unordered
-
-
-@dataclass(slots=True)
-class Tally:
-    """What alignment did to the ranked results, counted."""
-
-    result_rows: int = 0
-    results: int = 0
-    without_judgment: int = 0
-    below_min_score: int = 0
-    beyond_limit: int = 0
-    unknown_fragments: int = 0
-    digests: list[bytes] = field(default_factory=list)
-
-    def add(self, other: Tally) -> None:
-        """Count another tally in."""
-        for name in ("result_rows", "results", "without_judgment", "below_min_score", "beyond_limit", "unknown_fragments"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.digests += other.digests
-
-    @property
-    def results_digest(self) -> str:
-        """Semantic digest of the ranked results of the scored rows."""
-        return unordered(self.digests)
+from tripos.fingerprint import results_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,56 +69,6 @@ def align(
     for row in results:
         aligner.take(row)
     return aligner.columns(), aligner.tally
-
-
-@dataclass(slots=True)
-class Slots:
-    """One slot a scored query, sorted by query id; arrays have shape (n,)."""
-
-    state: Ints
-    n_results: Ints
-    n_leaks: Ints
-    n_violations: Ints
-    n_denied: Ints
-    n_required_absent: Ints
-    reasons: Ints
-    places: Ints
-    tied: Ints
-    latency: Floats
-    unresolved: Bools
-
-    @classmethod
-    def empty(cls, n: int) -> Slots:
-        """Slots of queries that nothing came for."""
-        numbers = {f.name: np.zeros(n, dtype=np.int64) for f in fields(cls)}
-        made = cls(**numbers | {"latency": np.full(n, np.nan), "unresolved": np.zeros(n, dtype=bool)})
-        made.state[:], made.places[:], made.reasons[:] = MISSING, -1, bits_of(("incomplete",))
-        return made
-
-    def at(self, rows: Ints) -> Slots:
-        """The slots of some rows."""
-        return Slots(*(getattr(self, f.name)[rows] for f in fields(self)))
-
-    def put(self, rows: Ints, others: Slots) -> None:
-        """Take the slots of some rows from others."""
-        for f in fields(self):
-            getattr(self, f.name)[rows] = getattr(others, f.name)
-
-
-@dataclass(slots=True)
-class Part:
-    """What one part of the ranked results came to: the slots of the queries in it, and what is kept of their results."""
-
-    rows: Ints
-    slots: Slots
-    tally: Tally
-    hits: HitList
-    ties: tuple[HitList, ...]
-    groups: list[tuple[int, int]]
-    evidence: list[tuple[int, int]]
-    errors: dict[int, str]
-    let_pass: dict[str, int]
-    stories: list[bytes]
 
 
 class Aligner:

@@ -140,10 +140,9 @@ class Gatherer:
         return ascending
 
     def gathered(self, order: Ints) -> GenerationColumns:
-        """The columns, in the order given."""
-        made: dict[str, Any] = {
-            name: np.asarray(column)[order] for name, column in self.columns.items() if name != "latency_ms"
-        }
+        """The columns, in the order given; they are let go of here, latencies excepted."""
+        names = [name for name in self.columns if name != "latency_ms"]
+        made: dict[str, Any] = {name: np.asarray(self.columns.pop(name))[order] for name in names}
         clusters = _own_numbers(made.pop("cluster").astype(np.int64))
         return GenerationColumns(**made, cluster=clusters, has_corpus=self.has_corpus, has_clusters=bool(self._clusters))
 

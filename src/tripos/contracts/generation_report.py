@@ -35,7 +35,7 @@ class NamedModel(Contract):
 
 
 class Targets(Contract):
-    """The thresholds; null where the configuration drops the gate. The faithfulness target also binds each row."""
+    """The thresholds, and those that the configuration gates nothing on. The faithfulness target also binds each row."""
 
     faithfulness: float
     qualified: float

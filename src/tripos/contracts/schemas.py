@@ -7,7 +7,19 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from tripos.contracts.config import Config
+from tripos.contracts.corpus import CorpusJudgment, CorpusMiss, CorpusResult
+from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.fragments import Fragment
+from tripos.contracts.generation import (
+    EvidenceRow,
+    GenerationAnswer,
+    GenerationJudgment,
+    GenerationMiss,
+    GenerationResult,
+    GenerationRow,
+)
+from tripos.contracts.generation_report import GenerationReport
+from tripos.contracts.judges import ApprovedJudges
 from tripos.contracts.reports import RetrievalReport
 from tripos.contracts.retrieval import (
     ColumnarResults,
@@ -20,7 +32,19 @@ from tripos.contracts.retrieval import (
 
 FILES: dict[str, Any] = {
     "config": Config,
+    "answers": GenerationAnswer,
+    "approved-judges": ApprovedJudges,
+    "corpus-judgments": CorpusJudgment,
+    "corpus-misses": CorpusMiss,
+    "corpus-report": CorpusReport,
+    "corpus-results": CorpusResult,
     "fragments": Fragment,
+    "generation-evidence": EvidenceRow,
+    "generation-input": GenerationRow,
+    "generation-judgments": GenerationJudgment,
+    "generation-misses": GenerationMiss,
+    "generation-report": GenerationReport,
+    "generation-results": GenerationResult,
     "ranked-results": NestedResults | ColumnarResults | FlatResult,
     "retrieval-judgments": RetrievalJudgment,
     "retrieval-misses": RetrievalMiss,

@@ -158,6 +158,17 @@ def _raw_lines(stream: BinaryIO, span: Span) -> Iterator[bytes]:
             return
 
 
+def count_lines(path: str) -> int:
+    """Lines of a plain file, for progress alone; 0 where that is not known beforehand (standard input, compressed)."""
+    try:
+        if path == STDIN or path.endswith((".gz", ".zst")) or not Path(path).is_file():
+            return 0
+        with open(path, "rb") as stream:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(_CHUNK), b""))
+    except (OSError, ValueError):
+        return 0  # whatever is wrong is told when the file is read
+
+
 def read_text(path: str) -> str:
     """A whole small text file; raises InputError where it is no UTF-8."""
     try:

@@ -13,9 +13,11 @@ from tripos.columns.generation import Bools, Floats, GenerationColumns, Ints
 from tripos.contracts.generation_report import RiskCoverage
 from tripos.contracts.reports import Aggregate, Curve, Interval
 from tripos.fingerprint import round12
+from tripos.measures.abstention import aurc
 from tripos.measures.aggregate import EMPTY, INCOMPLETE, Sums, intervals_of, single
-from tripos.measures.generation import GENERATION, Ratios, Risks, aurc, members, outage
-from tripos.measures.intervals import ratios_intervals, wilson
+from tripos.measures.generation import GENERATION
+from tripos.measures.generation_parts import Ratios, Risks, members, outage
+from tripos.measures.intervals import MAX_BOOTSTRAP, ratios_intervals, wilson
 from tripos.measures.record import Measure, Values
 
 Figures = dict[str, Aggregate | Curve]
@@ -23,7 +25,15 @@ _COVERAGES = tuple(n / 10 for n in range(1, 11))
 
 
 def figures(columns: GenerationColumns, names: Iterable[str] = tuple(GENERATION)) -> Figures:
-    """Every named measure over the columns' rows; intervals over the same rows are drawn together."""
+    """Every named measure over the columns' rows.
+
+    Small sets are measured at once, so that intervals are drawn together; large ones measure by measure, which keeps less.
+    """
+    batches = [list(names)] if len(columns) <= MAX_BOOTSTRAP else [[name] for name in names]
+    return {name: figure for batch in batches for name, figure in _together(columns, batch).items()}
+
+
+def _together(columns: GenerationColumns, names: Iterable[str]) -> Figures:
     clusters = columns.cluster if columns.has_clusters else None
     parts = {name: _parts(GENERATION[name], columns) for name in names}
     sums = {name: _sums(GENERATION[name], own) for name, own in parts.items() if isinstance(own.made, Values)}

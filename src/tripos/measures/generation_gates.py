@@ -8,7 +8,7 @@ from tripos.contracts.config import GateConfig, GenerationConfig, TargetName
 from tripos.contracts.reports import Aggregate, Curve, Gate, Slice
 from tripos.errors import ConfigError, suggest
 from tripos.measures.answers import value_of
-from tripos.measures.gates import asked_gate, slice_figures
+from tripos.measures.gates import asked_gate, canonical_name, slice_figures
 from tripos.measures.generation import GENERATION
 
 Figures = Mapping[str, Aggregate | Curve]
@@ -62,12 +62,11 @@ def complete_gate(absent: int, unjudged: int, total: int, allowed: bool) -> Gate
 
 
 def asked_gates(config: Mapping[str, GateConfig], figures: Figures, slices: Iterable[Slice]) -> list[Gate]:
-    """The gates of the configuration that name a generation measure; those of other layers are theirs."""
+    """The gates of the configuration, those of this layer alone."""
     gates, parts = [], list(slices)
     for name, gate in config.items():
-        if name in GENERATION:
-            own, label = slice_figures(parts, gate.slice, "gates") if gate.slice else (figures, None)
-            gates.append(measured_gate(name, gate, own, label))
+        own, label = slice_figures(parts, gate.slice, "gates") if gate.slice else (figures, None)
+        gates.append(measured_gate(canonical_name(name, GENERATION, 1, "gates"), gate, own, label))
     return gates
 
 

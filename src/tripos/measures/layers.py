@@ -19,6 +19,10 @@ LAYERS: Mapping[Layer, Mapping[str, Measure]] = {"retrieval": RETRIEVAL, "genera
 """The measures of each layer. Those of one collection are the corpus layer's too, under a `collection` slice."""
 
 
+TITLES: Mapping[str, Mapping[str, Measure]] = {**LAYERS, "corpus, of one collection": COLLECTION}
+"""Every registry by the title under which its measures are listed."""
+
+
 def gates_of(layer: Layer, gates: Mapping[str, GateConfig], where: str = "gates") -> dict[str, GateConfig]:
     """The gates of one layer; a name that several layers have (leaks) is a gate in each.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tripos.measures.record import Measure
@@ -53,3 +53,9 @@ def measures_markdown(measures: Iterable[Measure]) -> str:
         over = f"{m.population.replace('_', ' ')}, {m.aggregate}"
         lines.append(f"| `{m.name}`{mark} {m.title} | {m.formula} | {over} | {m.direction} | {reasons} | {m.source} |")
     return "\n".join(lines) + "\n"
+
+
+def listed_by_layer(layers: Mapping[str, Mapping[str, Measure]], *, markdown: bool = False) -> str:
+    """The records of every layer, each under its heading."""
+    table, mark = (measures_markdown, "### ") if markdown else (measures_text, "")
+    return "\n".join(f"{mark}{title}\n\n{table(measures.values())}" for title, measures in layers.items())

@@ -139,7 +139,7 @@ def _remarks(report: GenerationReport) -> Iterator[str]:
         (counts.duplicate_citations, "citations repeat another of the same answer"),
     ]
     remarks = [f"{n} {text}" for n, text in told if n] + list(report.warnings)
-    yield from (f"{'note' if n == 0 else '':<17}{quoted(text)}" for n, text in enumerate(remarks))
+    yield from (f"{'note' if n == 0 else '':<17}{text}" for n, text in enumerate(remarks))
 
 
 def _end(report: GenerationReport, written: Sequence[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,18 +19,19 @@ from tripos.checks.generation import Checker, Resolver, Shown, shown_to
 from tripos.checks.judges import approval
 from tripos.checks.system_stamps import SystemStamps
 from tripos.columns.bound import Bound, Lists, bind, lists_of
-from tripos.columns.generation import CODES, PARTIAL, Gatherer, GenerationColumns, groups_of
+from tripos.columns.generation import ANSWERABLE, CODES, PARTIAL, Gatherer, GenerationColumns, groups_of
 from tripos.columns.rows import Kept, Tally
 from tripos.columns.verdicts import Ruler, verdict
-from tripos.contracts.config import Config, Options
+from tripos.contracts.config import Config, GenerationConfig, Options
 from tripos.contracts.generation import STATUSES, Status
 from tripos.contracts.generation_report import GenerationReport, NamedModel, Partial, RetrievalBasis, RiskCoverage
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import Component, Gate, Slice
-from tripos.errors import Findings, NothingToEvaluate, UsageError
+from tripos.errors import Findings, NothingToEvaluate, UsageError, quoted
 from tripos.files.generation import Pair, Source, read_pairs
 from tripos.files.judges import load_judges
 from tripos.files.retrieval import load_corpus, split_name
+from tripos.files.streams import count_lines
 from tripos.fingerprint import NO_CORPUS, answer_content, digest, generation_judgment_content, row_digest
 from tripos.measures import gates as gating
 from tripos.measures import generation_gates
@@ -40,6 +41,18 @@ from tripos.measures.intervals import quantile
 from tripos.measures.layers import gates_of
 
 Progress = Callable[[int, int], None]
+
+
+class Course(NamedTuple):
+    """Progress over one of several stretches: what lies before it, and how much there is in all (0: not known)."""
+
+    tell: Progress
+    before: int
+    total: int
+
+    def __call__(self, done: int, _of: int = 0) -> None:
+        """Tell how far this stretch has come."""
+        self.tell(self.before + done, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,7 @@ class Inputs:
     components: Mapping[str, Component]
     phrases: Phrases
     findings: Findings
+    course: Course | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,7 @@ class Aligned:
     """The verdicts as columns, and what was counted on the way."""
 
     columns: GenerationColumns
+    order: np.typing.NDArray[np.int64]
     gathered: Gatherer
     tally: Tally
     stamps: SystemStamps
@@ -113,7 +128,7 @@ def evaluate(
     """
     inputs = read(config, options or Options(), progress)
     tally = Tally()
-    aligned = align(inputs, check(inputs, tally, progress), tally, kept)
+    aligned = align(inputs, check(inputs, tally), tally, kept)
     measured = measure(aligned)
     return seal(inputs, aligned, measured, paths or {}, today or datetime.now(UTC).date())
 
@@ -142,19 +157,25 @@ def read(config: Config, options: Options, progress: Progress | None) -> Inputs:
     gates_of("generation", config.gates)
     phrases = Phrases(config.generation.abstention.languages, config.generation.abstention.phrases)
     bound = lists = corpus = None
+    lines = count_lines(source.combined or source.answers or "") if progress else 0
+    course = None if progress is None else Course(progress, 0, lines)
     components: Mapping[str, Component] = dict.fromkeys("ABCD", NO_CORPUS)
     if config.generation.retrieval_report:
         bound = bind(config.generation.retrieval_report, config, findings)
-        lists = lists_of(bound, findings, progress)
+        if course is not None:
+            before = bound.report.counts.result_rows
+            course = course._replace(total=lines and lines + before)
+        lists = lists_of(bound, findings, course)
+        course = course and course._replace(before=bound.report.counts.result_rows)
         corpus, components = bound.corpus, bound.components
     elif config.fragments:
         reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
         corpus, built = load_corpus(config.fragments, config.acl_default, findings, **reading)
         components = {**components, "A": built.component(config.acl_default)}
-    return Inputs(config, options, source, bound, lists, corpus, components, phrases, findings)
+    return Inputs(config, options, source, bound, lists, corpus, components, phrases, findings, course)
 
 
-def check(inputs: Inputs, tally: Tally, progress: Progress | None = None) -> Iterator[tuple[Pair, Shown]]:
+def check(inputs: Inputs, tally: Tally) -> Iterator[tuple[Pair, Shown]]:
     """Each reviewed row with what the model was shown, checked; faults go to the findings, and all rows pass on."""
     options, findings = inputs.options, inputs.findings
     bound = inputs.bound
@@ -162,8 +183,8 @@ def check(inputs: Inputs, tally: Tally, progress: Progress | None = None) -> Ite
     checker = Checker(Resolver(inputs.corpus), findings, system=system, lenient=options.lenient)
     pairs = read_pairs(inputs.source, tally.seen, findings, lenient=options.lenient, allow_extra=options.allow_extra)
     for n, pair in enumerate(pairs):
-        if progress and n % 500 == 0:
-            progress(n, 0)
+        if inputs.course is not None and n % 500 == 0:
+            inputs.course(n)
         listed = inputs.lists.get(pair.judged.query_id) if inputs.lists is not None else None
         evidence = shown_to(pair, listed)
         checker.check(pair, evidence)
@@ -190,7 +211,8 @@ def align(inputs: Inputs, rows: Iterator[tuple[Pair, Shown]], tally: Tally, kept
     stamps.refuse()
     if not gathered.ids:
         raise NothingToEvaluate(f"nothing to evaluate: {tally.why_nothing(inputs.source)}")
-    return Aligned(gathered.gathered(gathered.order()), gathered, tally, stamps)
+    order = gathered.order()
+    return Aligned(gathered.gathered(order), order, gathered, tally, stamps)
 
 
 def _answer_digest(pair: Pair) -> bytes:
@@ -254,17 +276,17 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
     draft = GenerationReport.model_validate({**content, "run_id": ""})
     run_id = digest(draft.model_dump(mode="json", exclude={"run_id", "provenance"}))
     report = draft.model_copy(update={"run_id": run_id})
-    return GenerationEvaluation(report, columns, aligned.gathered.order(), inputs.findings)
+    return GenerationEvaluation(report, columns, aligned.order, inputs.findings)
 
 
 def decide_gates(inputs: Inputs, aligned: Aligned, measured: Measured) -> list[Gate]:
     """The gates every run has, then those asked for."""
     statuses = _statuses(aligned.columns)
     absent, unjudged = statuses.get("incomplete", 0), statuses.get("not_judged", 0)
-    allowed = inputs.options.allow_incomplete
+    allowed, own = inputs.options.allow_incomplete, gates_of("generation", inputs.config.gates)
     gates = [generation_gates.complete_gate(absent, unjudged, len(aligned.columns), allowed)]
     gates += generation_gates.target_gates(measured.overall, inputs.config.generation)
-    return gates + generation_gates.asked_gates(inputs.config.gates, measured.overall, measured.slices)
+    return gates + generation_gates.asked_gates(own, measured.overall, measured.slices)
 
 
 def _label(config: Config, bound: Bound | None) -> tuple[str, str]:
@@ -333,19 +355,28 @@ def _exploratory(inputs: Inputs) -> list[str]:
 
 def _warnings(inputs: Inputs, aligned: Aligned) -> list[str]:
     """What a reader of the report should know; file names and lines stay on stderr."""
-    config, tally, columns = inputs.config.generation, aligned.tally, aligned.columns
-    bare = int(((columns.kind == 0) & (columns.required == 0)).sum())
-    named = {"model": config.model or tally.only_model, "judge model": config.judge_model}
-    unpinned = [f"{role} {name} is unpinned: name@revision" for role, name in named.items() if name and not _pinned(name)]
+    tally, columns = aligned.tally, aligned.columns
+    bare = int(((columns.kind == ANSWERABLE) & (columns.required == 0)).sum())
     told = [
         (inputs.bound is None, "unbound: no retrieval report, so that nothing says what the answers were written from"),
         (bare, f"{bare} answerable rows name no requirement"),
         (tally.without_list, f"{tally.without_list} queries have no list in the bound retrieval run"),
-        (named["model"] is None, "the model is not named (--model)"),
-        (tally.sources and config.judge_model is None and tally.sources.keys() != {"human"}, "no judge named (--judge-model)"),
-        (config.model and tally.models - {config.model}, f"answers name another model: {', '.join(sorted(tally.models)[:3])}"),
     ]
-    return [text for holds, text in told if holds] + unpinned
+    return [text for holds, text in told if holds] + _about_names(inputs.config.generation, tally)
+
+
+def _about_names(config: GenerationConfig, tally: Tally) -> list[str]:
+    named = {"model": config.model or tally.only_model, "judge model": config.judge_model}
+    others = sorted(tally.models - {config.model}) if config.model else []
+    told = [
+        (named["model"] is None, "the model is not named (--model)"),
+        (tally.sources.keys() - {"human"} and not config.judge_model, "nobody is named who gave the scores (--judge-model)"),
+        (others, f"answers name another model: {', '.join(map(quoted, others[:3]))}"),
+    ]
+    unpinned = [
+        (not _pinned(name), f"{role} {quoted(name)} is unpinned: name@revision") for role, name in named.items() if name
+    ]
+    return [text for holds, text in (*told, *unpinned) if holds]
 
 
 def _pinned(name: str) -> bool:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tripos.checks.stamps import Stamps
-from tripos.columns.align import Aligner, Part, Reading
+from tripos.columns.align import Aligner, Reading
+from tripos.columns.slots import Part
 from tripos.contracts.config import SearchConfig
 from tripos.contracts.reports import Component
 from tripos.contracts.retrieval import RetrievalJudgment

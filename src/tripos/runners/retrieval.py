@@ -5,38 +5,30 @@ The steps, in order: read, check, align, measure, aggregate, seal.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from tripos import __version__
 from tripos.checks.retrieval import check_against_corpus, check_depths, check_judgments
-from tripos.columns.align import Reading, Tally
+from tripos.columns.align import Reading
 from tripos.columns.groups import clusters_of, everyone, slices_of
 from tripos.columns.misses import REASONS, miss_lines
 from tripos.columns.retrieval import Hits, RetrievalColumns
+from tripos.columns.slots import Tally
 from tripos.contracts.config import Config, Options
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import (
     Component,
-    Counts,
     Fingerprint,
     Gate,
-    Incomplete,
-    Latency,
     LeakExam,
-    Provenance,
     RetrievalReport,
-    Rows,
     Slice,
     Ties,
 )
 from tripos.contracts.retrieval import RetrievalJudgment, RetrievalMiss
 from tripos.errors import Findings, NothingToEvaluate, UsageError
-from tripos.files.retrieval import Located, load_corpus, load_judgments, load_timings, split_name
+from tripos.files.retrieval import Located, load_corpus, load_judgments, load_timings
 from tripos.fingerprint import (
     NO_CORPUS,
     combined,
@@ -48,10 +40,10 @@ from tripos.fingerprint import (
 )
 from tripos.measures import gates as gating
 from tripos.measures.aggregate import Figures, aggregate, per_row, population
-from tripos.measures.intervals import quantile
 from tripos.measures.layers import gates_of
 from tripos.measures.record import Measure
 from tripos.measures.retrieval import INTEGRATION, RETRIEVAL, TIED
+from tripos.runners.contents import counts_of, exploratory, provenance_of, rows_of, warnings_of
 from tripos.runners.parts import Job, Progress, align_file
 
 HEADLINE = (1, 5, 10, 20, 50)
@@ -281,24 +273,24 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
     content: dict[str, Any] = {
         "name": inputs.config.name,
         "scope": inputs.config.scope,
-        "exploratory": _exploratory(inputs),
+        "exploratory": exploratory(inputs.options, inputs.findings),
         "fingerprint": fingerprint_of(inputs),
         "judgments_digest": inputs.components["B"].digest,
         "results_digest": tally.results_digest,
         "binding": dict(binding),
         "reading": inputs.options.model_dump(exclude={"all_errors", "workers", "memory_limit"}),
-        "rows": _rows(inputs, columns),
-        "counts": _counts(tally, inputs.findings),
+        "rows": rows_of([j.row for j in inputs.judgments], columns),
+        "counts": counts_of(tally, inputs.findings),
         "measures": measured.overall,
         "slices": measured.slices,
         "ties": measured.ties,
         "leak_exam": measured.exam,
         "missed": int((columns.reasons > 0).sum()),
         "misses": {reason: n for reason, n in sorted(counts.items()) if n},
-        "warnings": _warnings(inputs, gates),
+        "warnings": warnings_of(inputs.findings, inputs.config.judgments.completeness, gates),
         "gates": gates,
         "verdict": gating.verdict(gates),
-        "provenance": _provenance(columns, inputs.config, paths),
+        "provenance": provenance_of(columns, inputs.config, paths),
     }
     draft = RetrievalReport.model_validate({**content, "run_id": ""})
     run_id = digest(draft.model_dump(mode="json", exclude={"run_id", "provenance"}))
@@ -347,84 +339,6 @@ def check_gates(config: Config, where: str) -> None:
 def measures_of(config: Config) -> dict[str, Measure]:
     """The measures of the scope: all, or the few of an integration check."""
     return {name: RETRIEVAL[name] for name in (INTEGRATION if config.scope == "integration" else RETRIEVAL)}
-
-
-def _exploratory(inputs: Inputs) -> list[str]:
-    if not inputs.options.lenient:
-        return []
-    let_pass = [f"{kind}: {n}" for kind, n in sorted(inputs.findings.let_pass.items())]
-    return ["--lenient: " + (", ".join(let_pass) if let_pass else "nothing had to be let pass")]
-
-
-def _rows(inputs: Inputs, columns: RetrievalColumns) -> Rows:
-    rows = [j.row for j in inputs.judgments]
-    reviewed = [row for row in rows if row.review_status == "reviewed"]
-    calibration = sum(row.category == "calibration" for row in reviewed)
-    return Rows(
-        total=len(rows),
-        by_status=_tally(row.review_status for row in rows),
-        by_category=_tally(row.category for row in columns.rows),
-        by_split=_tally(row.split or "none" for row in columns.rows),
-        scored=len(columns),
-        positives=int(columns.positive.sum()),
-        expected_empty=int((~columns.positive).sum()),
-        calibration=calibration,
-        other_split=len(reviewed) - calibration - len(columns),
-        incomplete=tuple(
-            Incomplete(query_id=columns.rows[i].query_id, because=columns.errors.get(i, "no row in the ranked results"))
-            for i in np.flatnonzero(~columns.complete).tolist()
-        ),
-    )
-
-
-def _tally(values: Iterator[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
-
-
-def _counts(tally: Tally, findings: Findings) -> Counts:
-    let_pass = findings.let_pass
-    return Counts(
-        result_rows=tally.result_rows,
-        results=tally.results,
-        without_judgment=tally.without_judgment,
-        below_min_score=tally.below_min_score,
-        beyond_limit=tally.beyond_limit,
-        duplicates=let_pass.get("duplicates", 0),
-        reordered=let_pass.get("reordered", 0),
-        unknown_fragments=tally.unknown_fragments,
-        lenient=dict(sorted(let_pass.items())),
-    )
-
-
-def _warnings(inputs: Inputs, gates: Sequence[Gate]) -> list[str]:
-    """What a reader of the report should know; file names and lines stay on stderr."""
-    kinds = Counter(f.kind for f in inputs.findings.warnings)
-    told = [f"{kind.replace('_', ' ')}: {n}" for kind, n in sorted(kinds.items())]
-    if inputs.config.judgments.completeness == "known_item":
-        marked = [g.name for g in gates if g.asked and _needs_completeness(g.name)]
-        told += [f"gate on {name}: judgments are known_item, so an unlisted source may be right too" for name in marked]
-    return told
-
-
-def _needs_completeness(name: str) -> bool:
-    base = name.partition("@")[0]
-    return f"{base}@k" in RETRIEVAL and RETRIEVAL[f"{base}@k"].needs_completeness
-
-
-def _provenance(columns: RetrievalColumns, config: Config, paths: Mapping[str, str]) -> Provenance:
-    given = np.sort(columns.latency_ms[~np.isnan(columns.latency_ms)]).tolist()
-    files = [("fragments", *split_name(path)[::-1]) for path in config.fragments]
-    files += [("judgments", config.judgments.retrieval or "", None), ("ranked_results", config.ranked_results or "", None)]
-    files += [("timings", config.timings, None)] if config.timings else []
-    return Provenance.model_validate(
-        {
-            "tool": f"tripos {__version__}",
-            "inputs": [
-                {"role": role, "path": paths.get(path, path), "collection": collection} for role, path, collection in files
-            ],
-            "latency_ms": Latency(n=len(given), **{f"p{q}": quantile(given, q / 100) for q in (50, 95, 99)}),
-        }
-    )
 
 
 def per_query_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
