@@ -22,7 +22,7 @@ from typing import Any
 
 Row = dict[str, Any]
 SOURCES, PARTS, TOP_K = 5_000, 4, 8
-WORDS = "the token expires after thirty days unless an owner of the workspace renews it from the page for keys".split()
+WORDS = ("the", "token", "expires", "after", "thirty", "days", "unless", "an", "owner", "renews", "it", "on", "the", "page")
 
 
 def fragment(source: int, part: int) -> str:
@@ -58,8 +58,14 @@ def reviewed(i: int) -> Row:
 
 
 def answered(i: int, dice: random.Random) -> Row:
-    row: Row = {"query_id": f"q-{i:08d}", "answer": " ".join(dice.choices(WORDS, k=40)), "cited_fragment_ids": shown(i)[:2],
-                "faithfulness_score": dice.randrange(60, 101) / 100, "confidence": dice.random(), "latency_ms": dice.random() * 900}  # fmt: skip
+    row: Row = {
+        "query_id": f"q-{i:08d}",
+        "answer": " ".join(dice.choices(WORDS, k=40)),
+        "cited_fragment_ids": shown(i)[:2],
+        "faithfulness_score": dice.randrange(60, 101) / 100,
+        "confidence": dice.random(),
+        "latency_ms": dice.random() * 900,
+    }
     match dice.randrange(20):
         case 0 | 1:
             row |= {"answer": "I don't know.", "cited_fragment_ids": []}
@@ -77,7 +83,7 @@ def answered(i: int, dice: random.Random) -> Row:
 
 
 def write(path: Path, rows: Iterator[Row], shuffle: bool = False) -> None:
-    lines = (json.dumps(row) + "\n" for row in rows)
+    lines: Iterator[str] = (json.dumps(row) + "\n" for row in rows)
     if shuffle:
         kept = list(lines)
         random.Random(1).shuffle(kept)

@@ -171,10 +171,15 @@ def _started(start: Start) -> list[str]:
     return [f"`{start.command}`", ", ".join(largest), f"{start.wall_ms:.0f}", f"{start.imports_ms:.0f}", str(start.modules)]
 
 
-def heading(machine: dict[str, str], versions: dict[str, str]) -> str:
+BUSY = 2.5
+NOISY = "\n**Other work was running on the machine: these figures are noisy, CPU times less so.**\n"
+
+
+def heading(machine: dict[str, str], versions: dict[str, str], load: float) -> str:
     """What it was measured with."""
     told = ", ".join(f"{name}: {value}" for name, value in machine.items())
-    return f"Machine: {told}.\n\nVersions: {', '.join(f'{name} {version}' for name, version in versions.items())}.\n"
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"Machine: {told}.\n\nVersions: {listed}.\n{NOISY if load > BUSY else ''}"
 
 
 def put(path: Path, text: str) -> None:

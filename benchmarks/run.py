@@ -1,6 +1,6 @@
 """Measure Tripos beside its peers on the same generated data, and write the tables of docs/performance.md.
 
-Usage: python benchmarks/run.py [--sizes 1e4 1e5 1e6] [--repeat N] [--before REVISION] [--print] [--discard]
+Usage: python benchmarks/run.py [--sizes 1e4 1e5 1e6] [--repeat N] [--at REVISION] [--before REVISION] [--print] [--discard]
 
 Every figure is a whole process, from start to exit. Tools take turns, round by round, and the best round counts. Nothing is
 printed before all tools agree on nDCG@10, AP, RR, P@10, R@50 and success@10 to 1e-9. All runs: build/bench/results.json.
@@ -24,7 +24,7 @@ import page
 from contestants import BUILD, FILES, PYTHON, ROOT, Contestant, contestants, disagreements, install_peers, said, versions
 from measuring import machine, measure
 from page import Sized
-from startup import Start, starts
+from startup import Start, checked_out, starts
 
 DATA = BUILD / "data"
 SMALL, LARGE = 10**3, 10**7
@@ -102,6 +102,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", type=lambda text: int(float(text)), default=[10**4, 10**5, 10**6])
     parser.add_argument("--repeat", type=int, help="rounds; default 3, and 1 from 1e7 rows")
+    parser.add_argument("--at", help="measure Tripos at this revision, so that edits under way do not disturb it")
     parser.add_argument("--before", help="also measure start-up at this revision of the sources")
     parser.add_argument("--print", action="store_true", dest="shown", help="leave docs/performance.md as it is")
     parser.add_argument("--discard", action="store_true", help="delete generated data from 1e7 rows on when measured")
@@ -130,6 +131,8 @@ def results(sizes: list[Sized], started: dict[str, list[Start]]) -> dict[str, An
 def main() -> None:
     """Measure, check, and write."""
     args = arguments()
+    if args.at:
+        os.environ["PYTHONPATH"] = str(checked_out(args.at))
     install_peers()
     here = machine()
     everybody = list(available(contestants(), generated(SMALL, "nested,columnar,flat,parquet,trec,json")))
@@ -139,7 +142,8 @@ def main() -> None:
         sizes.append(measured_at(rows, everybody, args.repeat or (3 if rows < LARGE else 1)))
         if args.discard and rows >= LARGE:
             shutil.rmtree(DATA / f"{rows:.0e}".replace("+0", ""))
-    parts = [page.heading(here, versions()), *map(page.tools, sizes), page.targets(sizes), page.linearity(sizes)]
+    load = max(float(here["load before"]), *(sized.load for sized in sizes))
+    parts = [page.heading(here, versions(), load), *map(page.tools, sizes), page.targets(sizes), page.linearity(sizes)]
     text = "\n".join(part for part in [*parts, page.reading(sizes), page.starting(started)] if part)
     (BUILD / "results.json").write_text(json.dumps({"machine": here, **results(sizes, started)}, indent=1))
     print(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -37,9 +39,9 @@ class Start:
 
 def starts(before: str | None = None) -> dict[str, list[Start]]:
     """Every command's start: now, and at another revision of the sources if one is named."""
-    trees = {"now": ROOT / "src"}
+    trees = {"now": Path(os.environ.get("PYTHONPATH", ROOT / "src"))}
     if before:
-        trees[before] = _checked_out(before)
+        trees[before] = checked_out(before)
     walls: dict[tuple[str, str], list[float]] = {}
     for _ in range(REPEATS):
         for name, tree in trees.items():
@@ -49,10 +51,11 @@ def starts(before: str | None = None) -> dict[str, list[Start]]:
     return {name: [_start(command, min(walls[name, command]), tree) for command in COMMANDS] for name, tree in trees.items()}
 
 
-def _checked_out(revision: str) -> Path:
+def checked_out(revision: str) -> Path:
     """The sources at a revision, beside the working tree, which stays as it is."""
     folder = BUILD / "before" / revision
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", revision, "src"], cwd=ROOT, capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
     return folder / "src"

@@ -367,7 +367,7 @@ _DIGESTED = {
 _DERIVED = ("mean_characters_a_fragment", "mean_fragments_a_source")
 
 
-def differences(letter: str, retrieval: Component, here: Component) -> list[str]:
+def differences(letter: str, retrieval: Component, here: Component, where: str = "here") -> list[str]:
     """Each field in which a component differs from the retrieval report's, in words; [] where the digests agree."""
     if retrieval.digest == here.digest:
         return []
@@ -376,8 +376,8 @@ def differences(letter: str, retrieval: Component, here: Component) -> list[str]
     name = f"{letter} {COMPONENT_NAMES[letter]}"
     if not keys:
         return [f"{name}: the digest in the retrieval report does not belong to the values beside it"]
-    told = [f"{name}: {k} {_told(one, k)} in retrieval, {_told(other, k)} here" for k in keys if k not in _DIGESTED]
-    return told + [f"{name}: {k}: {_DIGESTED[k]} here than in retrieval" for k in keys if k in _DIGESTED]
+    told = [f"{name}: {k} {_told(one, k)} in retrieval, {_told(other, k)} {where}" for k in keys if k not in _DIGESTED]
+    return told + [f"{name}: {k}: {_DIGESTED[k]} {where} than in retrieval" for k in keys if k in _DIGESTED]
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.world import run
-from tests.generation_worlds import SHOWN, TEXTS, Answers, Row, answer, need, quote, refusal, write
+from tests.cli.world import ROOT, run
+from tests.generation_worlds import SHOWN, TEXTS, Answers, Graded, Row, answer, need, quote, refusal, write
 from tripos.contracts.generation import PASSING, STATUSES, EvidenceRow
 
 
@@ -343,7 +344,32 @@ def test_answers_of_another_corpus_are_refused_with_the_corpus_told(world: Answe
     world.bind()
     graded = world.run()
     assert graded.code == 4
-    assert "A corpus: the answers were written from other fragments" in graded.err
+    assert "A corpus: most likely the answers were written from other fragments" in graded.err
+
+
+def test_a_policy_and_a_depth_that_moved_together_are_both_told(world: Answers) -> None:
+    world.bind()
+    stamped(world)
+    world.top_k = 3
+    flags = world.retrieval()
+    run(world.folder, [part if part != "lexical" else "dense" for part in flags])
+    graded = world.run()
+    assert graded.code == 4
+    assert 'C search policy: mode "lexical" in the answers, "dense" in retrieval' in graded.err
+    assert "D evidence depth: top_k 4 in the answers, 3 in retrieval" in graded.err
+
+
+def test_another_acl_default_is_told(world: Answers) -> None:
+    world.bind()
+    stamped(world)
+    run(world.folder, [*world.retrieval(), "--acl-default", "public"])
+    graded = world.run()
+    assert graded.code == 4
+    assert 'A corpus: acl_default null in the answers, "public" in retrieval' in graded.err
+
+
+def test_a_judge_that_marks_its_own_answers_is_told(world: Answers) -> None:
+    assert "the judge is the model under test: it marks its own answers" in world.run("--judge-model", "m@1").report.warnings
 
 
 def edit(world: Answers, name: str, old: str, new: str) -> None:
@@ -741,3 +767,41 @@ def test_an_older_output_survives_a_failed_run(world: Answers) -> None:
     assert world.run().code == 3
     assert (world.folder / "out" / "generation-report.json").read_bytes() == before
     assert len(list((world.folder / "out").iterdir())) == 3
+
+
+# the shipped example
+
+KB = ROOT / "golden" / "support-kb"
+
+
+def test_the_example_scores_the_same_over_two_chunkings_with_one_judgments_digest(tmp_path: Path) -> None:
+    reports = []
+    for answers, fragments in (("answers_by_quote", "fragments"), ("rechunked/answers", "rechunked/fragments")):
+        files = ["--judgments", KB / "generation_by_quote.jsonl", "--answers", KB / f"{answers}.jsonl"]
+        made = run(tmp_path, ["eval-generation", *map(str, files), "--fragments", str(KB / f"{fragments}.jsonl"), "--json"])
+        assert made.code == 0, made.err
+        reports.append(json.loads(made.out))
+    one, other = reports
+    assert one["judgments_digest"] == other["judgments_digest"]
+    assert one["fingerprint"]["components"]["A"] != other["fingerprint"]["components"]["A"]
+    assert one["statuses"] == other["statuses"] == {"qualified": 11, "abstained_rightly": 3, "missing_requirement": 1}
+    values = [{name: figure["value"] for name, figure in report["measures"].items()} for report in reports]
+    assert values[0] == values[1]
+
+
+def test_the_example_runs_from_search_to_answers(tmp_path: Path) -> None:
+    for name in ("fragments.jsonl", "retrieval_golden_single.jsonl", "generation-input.jsonl"):
+        shutil.copy(ROOT / "engagement" / "full" / name, tmp_path / name)
+    text = (ROOT / "configs" / "support-kb.yaml").read_text().replace("../engagement/full", ".")
+    (tmp_path / "c.yaml").write_text(text)
+    assert run(tmp_path, ["search", "--config", "c.yaml"]).code == 0
+    assert run(tmp_path, ["eval-retrieval", "--config", "c.yaml"]).code == 0
+    assert run(tmp_path, ["evidence", "--config", "c.yaml"]).code == 0
+    files = ["--input", "generation-input.jsonl", "--retrieval-report", "retrieval/report.json", "--output", "out"]
+    names = ["--model", "customer-model@revision", "--judge-model", "approved-judge@revision"]
+    targets = ["--faithfulness-target", "0.80", "--qualified-answer-target", "0.80"]
+    graded = Graded(run(tmp_path, ["eval-generation", *files, *names, *targets]))
+    assert graded.code == 6  # one answer has no score, by intent
+    assert set(graded.report.statuses) >= set(STATUSES) - {"incomplete", "abstained_with_citations"}
+    assert (graded.figure("qualified").worst, graded.gate("qualified")[0]) == (0.8, "passed")
+    assert graded.report.rows.scored >= 40

@@ -12,7 +12,7 @@ from tripos.contracts.generation_report import Binding
 from tripos.contracts.reports import Component
 from tripos.errors import NotComparable
 from tripos.files.generation import Pair
-from tripos.fingerprint import digest
+from tripos.fingerprint import COMPONENT_NAMES, digest
 
 _MAX_DEPTH = 200
 
@@ -54,31 +54,41 @@ class SystemStamps:
 
 
 def explained_stamp(stamp: str, components: Mapping[str, Component]) -> str:
-    """Which component a foreign stamp differs in; found by trying every near depth and policy in its place."""
+    """Which components a foreign stamp differs in; found by trying near depths, policies and acl defaults in their place."""
     own = {letter: components[letter].digest for letter in "ACD"}
-    for letter, values in _other_values(components):
-        if digest({**own, letter: digest(values)}) == stamp:
-            return _difference(letter, values, components[letter].values or {})
-    text = "the answers were written from other fragments"
-    return f"A corpus: {text} (their stamp is {stamp[:12]}; no other depth, and no near search policy, explains it)"
+    for changed in _near_systems(components):
+        if digest({**own, **{letter: digest(values) for letter, values in changed.items()}}) == stamp:
+            return "\n".join(_difference(letter, values, components[letter].values or {}) for letter, values in changed.items())
+    tried = "no other depth, search policy near by, or acl_default explains their stamp"
+    return f"A corpus: most likely the answers were written from other fragments ({tried}, {stamp[:12]})"
 
 
-def _other_values(components: Mapping[str, Component]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Depths up to 200, and policies near by."""
-    depth, policy = (dict(components[letter].values or {}) for letter in "DC")
+_Values = dict[str, Any]
+
+
+def _near_systems(components: Mapping[str, Component]) -> Iterator[dict[str, _Values]]:
+    """Systems that differ in one component, then in the policy and the top K at once."""
+    depth, policy, corpus = (dict(components[letter].values or {}) for letter in "DCA")
+    policies = list(near_policies(policy))
+    yield from ({"D": other} for other in _depths(depth))
+    yield from ({"C": other} for other in policies)
+    frozen = {key: value for key, value in corpus.items() if key in ("sources", "segmentation", "counts")}
+    yield from ({"A": {**frozen, "acl_default": default}} for default in (None, "public", "deny") if corpus)
+    depths = [{**depth, "top_k": top_k} for top_k in range(1, int(depth.get("limit") or 0) + 1)][:_MAX_DEPTH]
+    yield from ({"C": other, "D": deep} for other, deep in itertools.product(policies, depths))
+
+
+def _depths(depth: _Values) -> Iterator[_Values]:
     limits = dict.fromkeys((depth.get("limit"), *range(1, _MAX_DEPTH + 1)))
     for unit, limit in itertools.product(("fragment", "source"), limits):
         for top_k in range(1, int(limit or 0) + 1):
-            yield "D", {**depth, "limit": limit, "top_k": top_k, "unit": unit}
-    for other in near_policies(policy):
-        yield "C", other
+            yield {**depth, "limit": limit, "top_k": top_k, "unit": unit}
 
 
 def _difference(letter: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    name = {"C": "C search policy", "D": "D evidence depth"}[letter]
-    keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
+    keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key) and (letter != "A" or key in theirs)]
     told = (f"{key} {_value(theirs, key)} in the answers, {_value(ours, key)} in retrieval" for key in keys)
-    return f"{name}: {', '.join(told)}"
+    return f"{letter} {COMPONENT_NAMES[letter]}: {', '.join(told)}"
 
 
 def _value(values: Mapping[str, Any], key: str) -> str:

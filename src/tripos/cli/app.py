@@ -16,6 +16,7 @@ from tripos.cli.converting import convert
 from tripos.cli.corpus import eval_corpus
 from tripos.cli.describing import describe_app, fingerprint
 from tripos.cli.evaluating import eval_retrieval
+from tripos.cli.explaining import explain
 from tripos.cli.fanning import fan_out
 from tripos.cli.generating import eval_generation, evidence
 from tripos.cli.importing import export_app, import_app
@@ -38,6 +39,7 @@ app.command("evidence")(evidence)
 app.command("eval-corpus")(eval_corpus)
 app.command("lint")(lint)
 app.command("doctor")(doctor)
+app.command("explain")(explain)
 app.command("search")(search)
 app.command("convert")(convert)
 app.command("fan-out")(fan_out)

@@ -201,6 +201,12 @@ def handed_on(bound: Bound, findings: Findings, told: Told | None = None) -> Ite
 
     Raises, at the end, InputError for faulty rows, then NotComparable for results that are not those measured.
     """
+    for row, names in whole_lists(bound, findings, told):
+        yield row, None if names is None else names[: bound.depth.handed_on]
+
+
+def whole_lists(bound: Bound, findings: Findings, told: Told | None = None) -> Iterator[tuple[RankedRow, list[str] | None]]:
+    """The same with all that came within limit."""
     digests, options, reading = RowDigests(), bound.options, _reading(bound.report)
     total = bound.report.counts.result_rows
     for file in input_paths(bound.report, bound.path, "ranked_results"):
@@ -212,15 +218,15 @@ def handed_on(bound: Bound, findings: Findings, told: Told | None = None) -> Ite
             if bound.questions.is_scored(row.query_id):
                 content = results_content(row.query_id, found.ids, found.scores, row.error)
                 digests.add(hashlib.sha256(content).digest())
-            yield row, None if row.error is not None else _cut(found, bound)
+            yield row, None if row.error is not None else _placed(found, bound)
     findings.raise_errors()
     if digests.unordered() != bound.report.results_digest:
         text = "the ranked results are not those that the retrieval report measured: evaluate them again"
         raise NotComparable(f"{text}\n{bound.path}: results_digest")
 
 
-def _cut(found: Ranked, bound: Bound) -> list[str]:
-    """min_score, then one fragment a source where sources are counted, then the top K."""
+def _placed(found: Ranked, bound: Bound) -> list[str]:
+    """min_score, then one fragment a source where sources are counted, then limit."""
     if (bar := bound.search.min_score) is not None and found.scores is not None:
         found = select(found, [i for i, score in enumerate(found.scores) if score >= bar])
     if bound.depth.unit == "source":
@@ -228,7 +234,7 @@ def _cut(found: Ranked, bound: Bound) -> list[str]:
         for i in range(len(found.ids)):
             first.setdefault(_source(found, i, bound.corpus), i)
         found = select(found, list(first.values()))
-    return list(found.ids[: bound.depth.handed_on])
+    return list(found.ids[: bound.depth.limit])
 
 
 def _source(found: Ranked, i: int, corpus: Corpus | None) -> str:

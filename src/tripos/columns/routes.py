@@ -54,7 +54,7 @@ def align_routes(
     return aligner.columns(), aligner.tally
 
 
-class _Located:
+class Located:
     """The fragments of one result: which source and collection each belongs to."""
 
     def __init__(self, row: CorpusResult, corpus: Corpus | None) -> None:
@@ -67,6 +67,13 @@ class _Located:
         if self._corpus is None or fragment not in self._corpus.sources:
             return home, source_of(fragment)
         return home or self._corpus.collections[fragment], self._corpus.sources[fragment]
+
+
+def cut(ids: Sequence[str], at: Located, depth: DepthConfig) -> tuple[str, ...]:
+    """The top K; one fragment a source where positions count sources."""
+    if depth.unit == "source":
+        ids = list({at.key(name): name for name in reversed(ids)}.values())[::-1]
+    return tuple(ids[: depth.handed_on])
 
 
 class _Aligner:
@@ -135,10 +142,10 @@ class _Aligner:
         ]
 
     def _evidence(self, i: int, row: CorpusResult) -> None:
-        at, story = _Located(row, self.corpus), self.stories[i]
+        at, story = Located(row, self.corpus), self.stories[i]
         lists = {fan.collection: self._ranks([h.fragment_id for h in fan.results], at) for fan in row.fan_out or ()}
         merged, final = self._ranks(row.merged or (), at), self._ranks(row.handed_on, at)
-        story.merged, story.final = self._cut(row.merged or (), at), self._cut(row.handed_on, at)
+        story.merged, story.final = (cut(ids, at, self.depth) for ids in (row.merged or (), row.handed_on))
         self.n_merged[i], self.n_final[i] = len(story.merged), len(story.final)
         self.tally.beyond_top_k += len(row.merged or ()) - len(story.merged)
         for n, (collection, source) in enumerate(self.rows[i].expected):
@@ -149,17 +156,12 @@ class _Aligner:
             self.kept[i][n] = [collection in story.routed, rank > 0, *within]
             self._lost(i, n, places[0])
 
-    def _ranks(self, ids: Sequence[str], at: _Located) -> dict[_Key, int]:
+    def _ranks(self, ids: Sequence[str], at: Located) -> dict[_Key, int]:
         """First position of each source; positions count fragments, or distinct sources where D says so."""
         keys = [at.key(name) for name in ids]
         if self.depth.unit == "source":
             keys = list(dict.fromkeys(keys))
         return {key: rank for rank, key in reversed(list(enumerate(keys, 1)))}
-
-    def _cut(self, ids: Sequence[str], at: _Located) -> tuple[str, ...]:
-        if self.depth.unit == "source":
-            ids = list({at.key(name): name for name in reversed(ids)}.values())[::-1]
-        return tuple(ids[: self.depth.handed_on])
 
     def _lost(self, i: int, n: int, merged_rank: int) -> None:
         collection, source = self.rows[i].expected[n]

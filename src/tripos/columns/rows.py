@@ -50,8 +50,10 @@ class Tally:
         given = pair.answered.cited_fragment_ids
         self.duplicate_citations += len(given) - len(set(given))
         self.abstained_with_text += bool(pair.answered.abstained and (pair.answered.answer or "").strip())
-        if pair.answered.model is not None and len(self.models) < _MAX_MODELS:
+        if pair.answered.model is not None:
             self.models.add(pair.answered.model)
+            if len(self.models) > 2 * _MAX_MODELS:
+                self.models = set(sorted(self.models)[:_MAX_MODELS])
 
     def digest(self, judged: bytes, answered: bytes) -> None:
         """Take the digests of a pair's two parts."""

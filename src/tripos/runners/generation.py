@@ -371,6 +371,10 @@ def _about_names(config: GenerationConfig, tally: Tally) -> list[str]:
     told = [
         (named["model"] is None, "the model is not named (--model)"),
         (tally.sources.keys() - {"human"} and not config.judge_model, "nobody is named who gave the scores (--judge-model)"),
+        (
+            named["model"] and named["model"] == config.judge_model,
+            "the judge is the model under test: it marks its own answers",
+        ),
         (others, f"answers name another model: {', '.join(map(quoted, others[:3]))}"),
     ]
     unpinned = [

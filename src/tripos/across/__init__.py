@@ -1,0 +1,1 @@
+"""What needs several reports of one fingerprint."""
