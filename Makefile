@@ -16,6 +16,11 @@ $(READY): pyproject.toml
 demo: $(READY)  ## the main job on the shipped example, offline
 	$(BIN)/tripos search --config configs/support-kb.yaml
 	$(BIN)/tripos eval-retrieval --config configs/support-kb.yaml
+	$(BIN)/tripos search --config configs/two-collections.yaml
+	$(BIN)/tripos eval-retrieval --config configs/two-collections.yaml
+	$(BIN)/tripos fan-out --config configs/two-collections.yaml
+	$(BIN)/tripos eval-corpus --config configs/two-collections.yaml
+	$(BIN)/tripos explain --config configs/two-collections.yaml
 
 test: $(READY)  ## all tests
 	$(BIN)/python -m pytest

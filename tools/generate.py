@@ -24,7 +24,7 @@ from tripos.contracts.corpus import CorpusJudgment, CorpusResult, Expansion, Fan
 from tripos.contracts.fragments import Fragment
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, ResultItem, RetrievalJudgment, Timing
 from tripos.contracts.schemas import schemas
-from tripos.measures.layers import TITLES
+from tripos.measures.layers import titles
 from tripos.report.describe import listed_by_layer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +34,7 @@ BEGIN, END = "<!-- generated: make docs -->\n", "<!-- end of generated -->\n"
 def generated() -> dict[str, str]:
     """Content of every generated file, by path from the root; documents keep the prose around their generated part."""
     files = {f"schemas/{name}.schema.json": _json(schema) for name, schema in schemas().items()}
-    files["docs/measures.md"] = _within("docs/measures.md", listed_by_layer(TITLES, markdown=True))
+    files["docs/measures.md"] = _within("docs/measures.md", listed_by_layer(titles(), markdown=True))
     files["docs/commands.md"] = _within("docs/commands.md", commands())
     files["docs/files.md"] = _within("docs/files.md", fields())
     return files
@@ -42,7 +42,7 @@ def generated() -> dict[str, str]:
 
 def fields() -> str:
     """A table of fields for each file that users write."""
-    models = {
+    models: dict[str, type[BaseModel]] = {
         "fragments": Fragment,
         "retrieval judgments": RetrievalJudgment,
         "ranked results, nested": NestedResults,

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tripos.contracts.config import Config, Options
+    from tripos.contracts.corpus_report import CorpusReport
     from tripos.contracts.reports import RetrievalReport
     from tripos.contracts.retrieval import RetrievalJudgment
     from tripos.errors import InputError, TriposError
     from tripos.files.configs import load_config
+    from tripos.runners.corpus import evaluate as evaluate_corpus
     from tripos.runners.retrieval import Evaluation
     from tripos.runners.retrieval import evaluate as evaluate_retrieval
     from tripos.search.protocol import Hit, Query, Searcher
@@ -27,6 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Config",
+    "CorpusReport",
     "Evaluation",
     "Hit",
     "InputError",
@@ -36,12 +39,14 @@ __all__ = [
     "RetrievalReport",
     "Searcher",
     "TriposError",
+    "evaluate_corpus",
     "evaluate_retrieval",
     "load_config",
 ]
 
 _HOMES = {
     "Config": "tripos.contracts.config",
+    "CorpusReport": "tripos.contracts.corpus_report",
     "Evaluation": "tripos.runners.retrieval",
     "Hit": "tripos.search.protocol",
     "InputError": "tripos.errors",
@@ -51,6 +56,7 @@ _HOMES = {
     "RetrievalReport": "tripos.contracts.reports",
     "Searcher": "tripos.search.protocol",
     "TriposError": "tripos.errors",
+    "evaluate_corpus": "tripos.runners.corpus:evaluate",
     "evaluate_retrieval": "tripos.runners.retrieval:evaluate",
     "load_config": "tripos.files.configs",
 }

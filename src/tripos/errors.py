@@ -63,7 +63,7 @@ class Finding:
     severity: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
-        return "  ".join(part for part in (str(self.place), self.field, self.message) if part)
+        return printable("  ".join(part for part in (str(self.place), self.field, self.message) if part))
 
 
 class TriposError(Exception):
@@ -180,5 +180,12 @@ def _candidates(name: str, names: Collection[str]) -> Iterable[str]:
 
 def quoted(text: str) -> str:
     """`text` fit for one line of a terminal: control characters escaped, cut at 80 characters."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[: _MAX_QUOTED + 1])
+    safe = printable(text[: _MAX_QUOTED + 1], keep="")
     return safe if len(text) <= _MAX_QUOTED else f"{safe[:_MAX_QUOTED]}… ({len(text):,} characters)"
+
+
+def printable(text: str, keep: str = "\n") -> str:
+    """`text` with control, format and bidirectional characters escaped, so that no content can steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii") for c in text)

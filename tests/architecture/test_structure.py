@@ -91,6 +91,8 @@ def rows(path: str) -> list[object]:
         ("fragments", "golden/support-kb/fragments.jsonl"),
         ("retrieval-judgments", "golden/support-kb/retrieval_golden_single.jsonl"),
         ("ranked-results", "golden/support-kb/integration/ranked-results.jsonl"),
+        ("fragments", "golden/drug-labels/fragments.jsonl"),
+        ("corpus-judgments", "golden/drug-labels/corpus_golden.jsonl"),
     ],
 )
 def test_shipped_examples_fit_the_schemas(schema: str, path: str) -> None:
@@ -106,6 +108,8 @@ def test_shipped_examples_fit_the_schemas(schema: str, path: str) -> None:
 def test_the_full_run_has_the_golden_inputs() -> None:
     for name in ("fragments.jsonl", "retrieval_golden_single.jsonl"):
         assert (ROOT / "engagement/full" / name).read_bytes() == (ROOT / "golden/support-kb" / name).read_bytes()
+    judged = ROOT / "engagement/full/corpus_golden.jsonl"
+    assert judged.read_bytes() == (ROOT / "golden/drug-labels/corpus_golden.jsonl").read_bytes()
 
 
 def test_no_broad_except_without_its_reason() -> None:

@@ -287,7 +287,7 @@ def test_what_is_missing_is_named_with_its_flag(tmp_path: Path) -> None:
 
 def test_a_gate_of_no_measure_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     outcome = run(tmp_path, [*COMMAND, "--fail-under", "kept_finale=0.5"])
-    assert outcome.code == 3
+    assert outcome.code == 2
     assert 'did you mean "kept_final"?' in outcome.err
 
 

@@ -43,6 +43,7 @@ def stamped(world: Answers) -> None:
         (refusal("q1"), "abstained_rightly", []),
         (answer("q1", expected_answerable="partial"), "partial", []),
         (answer("q1", error="timeout after 30 s", answer=None), "incomplete", ["the answer failed: timeout after 30 s"]),
+        ({k: v for k, v in answer("q1", error="timeout").items() if k != "answer"}, "incomplete", ["failed: timeout"]),
         (refusal("q1", answer="It is 42."), "answered_unanswerable", ["should have abstained"]),
         (answer("q1", answer="I don't know.", cited_fragment_ids=[]), "over_refused", ['"I don\'t know."', "expiry"]),
         (answer("q1", cited_fragment_ids=[]), "missing_requirement", ["cite s1::f1", "it cites nothing"]),
@@ -315,6 +316,41 @@ def test_evidence_is_the_top_k_with_text(world: Answers) -> None:
     assert row.query == "What of q1?"
 
 
+def test_evidence_is_cut_as_the_retrieval_run_cuts(world: Answers) -> None:
+    world.bind()
+    scores = [0.9, 0.8, 0.7, 0.6, 0.2]
+    write(world.folder / "ranked.jsonl", [{"query_id": "q1", "fragment_ids": list(TEXTS), "scores": scores}])
+    cuts = ["--min-score", "0.5", "--unit", "source", "--allow-incomplete"]
+    flags = [*world.retrieval(), *cuts]
+    flags[flags.index("--top-k") + 1] = "3"
+    assert run(world.folder, flags).code == 0
+    found = evidence(world)
+    assert {k: [f.fragment_id for f in row.evidence] for k, row in found.items()} == {"q1": ["s1::f1", "s2::f1"]}
+
+
+def test_failed_queries_have_no_evidence_and_are_told(world: Answers) -> None:
+    world.bind()
+    write(
+        world.folder / "ranked.jsonl",
+        [{"query_id": "q1", "fragment_ids": []}, {"query_id": "q2", "fragment_ids": [], "error": "down"}],
+    )
+    assert run(world.folder, [*world.retrieval(), "--allow-incomplete"]).code == 0
+    made = run(world.folder, ["evidence", "--retrieval-report", "retrieval/report.json", "--output", "e.jsonl"])
+    assert made.code == 0
+    assert "1 query failed in retrieval: no row" in made.err
+    assert "1 query with nothing to answer from: abstain" in made.err
+    assert len((world.folder / "e.jsonl").read_text().splitlines()) == 1
+
+
+def test_evidence_needs_texts(world: Answers) -> None:
+    world.bind()
+    flags = world.retrieval()
+    run(world.folder, [part for part in flags if part not in ("--fragments", "fragments.jsonl")])
+    made = run(world.folder, ["evidence", "--retrieval-report", "retrieval/report.json", "--output", "e.jsonl"])
+    assert made.code == 3
+    assert "evidence needs the texts of all fragments" in made.err
+
+
 def test_answers_of_another_depth_are_refused_with_the_depth_told(world: Answers) -> None:
     world.bind()
     stamped(world)
@@ -533,7 +569,7 @@ BAD: dict[str, tuple[Row, str]] = {
     "a string": ({"faithfulness_score": "0.9"}, 'faithfulness_score  is "0.9": a number is expected'),
     "true": ({"faithfulness_score": True}, "faithfulness_score  is true: a number is expected"),
     "citations as a string": ({"cited_fragment_ids": "s1::f1"}, 'is a string: a list is expected, write ["s1::f1"]'),
-    "a null answer": ({"answer": None}, "answer  null, but no error says why"),
+    "a null answer": ({"answer": None}, "answer  null or absent, and no error says why"),
     "a score beside why there is none": ({"unavailable_reason": "down"}, "given beside a faithfulness_score"),
     "a requirement without alternatives": (
         {"citation_requirements": [{"requirement_id": "r"}]},
@@ -579,6 +615,35 @@ def test_bad_rows_are_told_with_place_field_and_fix(world: Answers, case: str) -
     assert "input.jsonl:2  " in graded.err
     assert told in graded.err
     assert not (world.folder / "out" / "generation-report.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "told"), [("answers", "give this file as --answers"), ("golden", "give this file as --judgments")]
+)
+def test_one_part_alone_is_no_input(world: Answers, part: str, told: str) -> None:
+    world.split = True
+    world.flags()
+    made = run(world.folder, ["eval-generation", "--input", f"{part}.jsonl"])
+    assert made.code == 3
+    assert len(made.err.splitlines()) == 2
+    assert told in made.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "is no JSON"),
+        ("{}", "is no report"),
+        ('{"contract": "tripos/generation-report@1"}', 'is "tripos/generation-report@1", not tripos/retrieval-report@1'),
+        ('{"contract": "tripos/retrieval-report@1"}', "fingerprint  missing"),
+    ],
+)
+def test_what_is_no_retrieval_report_is_told_as_such(world: Answers, text: str, told: str) -> None:
+    (world.folder / "retrieval").mkdir()
+    (world.folder / "retrieval" / "report.json").write_text(text)
+    graded = world.run()
+    assert graded.code == 3
+    assert told in graded.err
 
 
 def test_all_faults_come_at_once(world: Answers) -> None:
@@ -666,7 +731,7 @@ def test_wrong_flags_are_usage_errors(tmp_path: Path, flags: list[str], told: st
 
 def test_a_gate_that_names_no_measure_is_told_before_anything_is_read(tmp_path: Path) -> None:
     made = run(tmp_path, ["eval-generation", "--input", "absent.jsonl", "--fail-under", "citation_precison=0.9"])
-    assert made.code == 3
+    assert made.code == 2
     assert "citation_precision" in made.err
 
 

@@ -177,9 +177,6 @@ def test_fragments_in_two_files(at: int, shipped: Files, expected: Files, tmp_pa
     assert json.loads(one[REPORT])["run_id"] == json.loads(expected[REPORT])["run_id"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a quote cut by a boundary is looked for in neighbours by file order, which no digest covers"
-)
 def test_a_quote_over_a_boundary_is_found_in_any_order_of_lines(world: World) -> None:
     world.fragments = [
         {"fragment_id": f"s1::f{n}", "text": text} for n, text in enumerate(["one two", "three", "four five"], 1)

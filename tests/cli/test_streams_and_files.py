@@ -78,7 +78,6 @@ def test_per_query_rows_are_the_figures_of_the_report(world: World) -> None:
     assert outcome.curve("rr").value[2] == 0.75
 
 
-@pytest.mark.xfail(strict=True, reason="--per-query - and --json both write to stdout: two documents in one stream")
 def test_per_query_on_stdout_is_not_mixed_with_the_report(world: World) -> None:
     outcome = world.run("--per-query", "-", "--json")
     assert outcome.code == 2 or json.loads(outcome.out)
@@ -250,7 +249,6 @@ def test_print_config_tells_each_origin(configured: World) -> None:
     assert configured.everything() == before
 
 
-@pytest.mark.xfail(strict=True, reason="--print-config tells no origin of gates that flags gave, and glues it to a long value")
 def test_print_config_tells_the_origin_of_gates(configured: World) -> None:
     arguments = ["eval-retrieval", *FLAGS, "--print-config"]
     document = json.loads(run(configured.folder, [*arguments, "--json"]).out)
@@ -403,9 +401,6 @@ def test_head_takes_what_it_wants(world: World) -> None:
     assert (done.stdout, done.stderr) == (b"{", b"")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="whatever the verdict, a run exits 1 when nobody reads its stdout: as if a gate had failed"
-)
 @pytest.mark.parametrize("code", [0, 6])
 def test_a_closed_pipe_does_not_change_the_verdict(code: int, world: World) -> None:
     if code:
@@ -420,9 +415,6 @@ def test_a_closed_pipe_does_not_change_the_verdict(code: int, world: World) -> N
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.xfail(
-    strict=True, reason="a stdout that is full is told as an internal error, exit 70; outputs that cannot be written are 2"
-)
 def test_a_full_stdout_is_an_output_error(world: World) -> None:
     world.write()
     with open("/dev/full", "wb") as full:
@@ -430,9 +422,6 @@ def test_a_full_stdout_is_an_output_error(world: World) -> None:
     assert (done.returncode, b"internal error" in done.stderr) == (2, False)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a terminal that cannot show · or ≥ is an internal error, exit 70, after the report was written"
-)
 @pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "cp1252"}])
 def test_a_narrow_terminal_encoding_gets_the_summary_all_the_same(environment: Mapping[str, str], world: World) -> None:
     world.write()

@@ -83,16 +83,22 @@ def charge(run: Run, query_id: str, ranks: Mapping[str, int] | None) -> Charge:
 
 
 def _candidates(run: Run, query_id: str, ranks: Mapping[str, int] | None) -> Iterator[Charge]:
-    """Everything that a failed query could be charged to."""
-    r, g, c = (misses.get(query_id) for misses in (run.retrieval_misses, run.generation_misses, run.corpus_misses))
-    if isinstance(r, RetrievalMiss):
+    """Everything that a failed query could be charged to.
+
+    Where a requirement was lost, that is the unit; the sources that retrieval and routing lost count only where none was.
+    """
+    r, c = run.retrieval_misses.get(query_id), run.corpus_misses.get(query_id)
+    g = run.generation_misses.get(query_id)
+    answered = [] if g is None else list(_generation(run, g, ranks))
+    yield from answered
+    by_requirement = any(one.unit is not None for one in answered)
+    if r is not None:
         yield from _whole("retrieval", r)
-        yield from _retrieval(run, r, ranks or {})
-    if isinstance(c, CorpusMiss):
+        yield from () if by_requirement else _retrieval(run, r, ranks or {})
+    if c is not None:
         yield from _whole("corpus", c)
-        yield from _corpus(c, run.bound.corpus)
-    if isinstance(g, GenerationMiss):
-        yield from _generation(run, g, ranks)
+        yield from () if by_requirement else _sources(c, run.bound.corpus)
+        yield from _links(c)
 
 
 def _charge(layer: Layer, miss: RetrievalMiss | CorpusMiss | GenerationMiss, lost: Lost, told: str) -> Charge:
@@ -145,7 +151,7 @@ def _hit_at(run: Run) -> dict[int, float | None]:
     return dict(enumerate(curve.value, 1)) if isinstance(curve, Curve) else {}
 
 
-def _corpus(miss: CorpusMiss, corpus: Corpus | None) -> Iterator[Charge]:
+def _sources(miss: CorpusMiss, corpus: Corpus | None) -> Iterator[Charge]:
     for lost in miss.lost:
         known = corpus is None or lost.source_id in corpus.fragments
         place: Lost = _LOSSES[lost.charged_to] if known else "absent"
@@ -158,6 +164,9 @@ def _corpus(miss: CorpusMiss, corpus: Corpus | None) -> Iterator[Charge]:
             told=f"{quoted(lost.source_id)} of {quoted(lost.collection)}: {PLACES[place]}",
             remedy=_remedy(lost),
         )
+
+
+def _links(miss: CorpusMiss) -> Iterator[Charge]:
     for subject, predicate, target in miss.absent_relationships:
         told = f"{quoted(subject)} –{quoted(predicate)}→ {quoted(target)} was not followed"
         yield _charge("corpus", miss, "link_not_followed", told)

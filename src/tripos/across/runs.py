@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +114,7 @@ def load_run(paths: Mapping[Layer, str]) -> Run:
         retrieval_misses=_misses("retrieval", paths, RetrievalMiss, bound.report.run_id, findings),
         generation_misses=_misses("generation", paths, GenerationMiss, _run_id(generation), findings),
         corpus_misses=_misses("corpus", paths, CorpusMiss, _run_id(corpus), findings),
-        generation_results=_results(paths.get("generation"), findings),
+        generation_results=_results(paths.get("generation"), generation, findings),
         routes=_routes(paths.get("corpus"), corpus, findings),
     )
     findings.raise_errors()
@@ -145,8 +146,14 @@ def _refuse(bound: Bound, others: Mapping[str, GenerationReport | CorpusReport |
             told.append(f"{layer}: the report is unbound: evaluate it again with --retrieval-report {bound.path}")
             continue
         told += _differing(own.components, fingerprint.components, f"in {layer}")
+        if not told and isinstance(report, GenerationReport) and _other_results(bound, report):
+            told.append(f"{layer}: the answers were written from other ranked results than those of {bound.path}")
     if told:
         raise NotComparable("the reports measured different configurations\n" + "\n".join(told))
+
+
+def _other_results(bound: Bound, report: GenerationReport) -> bool:
+    return report.retrieval is not None and report.retrieval.results_digest != bound.report.results_digest
 
 
 def _differing(own: Mapping[str, Component], other: Mapping[str, Component], where: str) -> list[str]:
@@ -170,11 +177,17 @@ def _misses(
     return found
 
 
-def _results(path: str | None, findings: Findings) -> dict[str, GenerationResult]:
-    if path is None:
+def _results(path: str | None, report: GenerationReport | None, findings: Findings) -> dict[str, GenerationResult]:
+    """The verdicts beside a generation report, which must be those that it counts."""
+    if path is None or report is None:
         return {}
     beside = str(Path(path).parent / RESULTS)
-    return {row.query_id: row for _, row in read_rows(beside, GenerationResult, findings)}
+    found = {row.query_id: row for _, row in read_rows(beside, GenerationResult, findings)}
+    counted = Counter(row.status for row in found.values())
+    if not findings.n_errors and dict(counted) != {status: n for status, n in report.statuses.items() if n}:
+        text = f"the statuses are not those that {path} counts: the two were not written together; evaluate again"
+        findings.error("statuses", Place(beside), "status", text)
+    return found
 
 
 def _routes(path: str | None, report: CorpusReport | None, findings: Findings) -> Routes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from tripos.contracts.index import Corpus
@@ -18,14 +19,20 @@ def normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """A sort key that reads digits as numbers: f2 before f10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
 def holders(source_id: str, quote: str, corpus: Corpus) -> list[Alternative]:
     """Every way in which fragments of the source hold the whole quote; [] where none does.
 
     Each fragment that holds it alone is one way. Only where none does, a quote cut by a boundary is looked for in runs of
-    neighbouring fragments (file order), all of which are then needed together.
+    neighbouring fragments, all of which are then needed together. Neighbours are so by fragment id, numbers in it read as
+    numbers (f2 before f10): the order of lines is in no digest, and must decide nothing.
     """
     wanted = normal(quote)
-    names = [n for n in corpus.fragments.get(source_id, []) if n in corpus.texts]
+    names = sorted((n for n in corpus.fragments.get(source_id, []) if n in corpus.texts), key=natural)
     texts = [normal(corpus.texts[n]) for n in names]
     alone = [frozenset({n}) for n, text in zip(names, texts, strict=True) if wanted in text]
     return alone or _pieces(wanted, names, texts)

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tripos import __version__
+from tripos.cli import streams
 from tripos.cli.converting import convert
 from tripos.cli.corpus import eval_corpus
 from tripos.cli.describing import describe_app, fingerprint
@@ -22,7 +23,7 @@ from tripos.cli.generating import eval_generation, evidence
 from tripos.cli.importing import export_app, import_app
 from tripos.cli.linting import doctor, lint
 from tripos.cli.searching import search
-from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError
+from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError, printable
 
 app = typer.Typer(
     name="tripos",
@@ -65,18 +66,18 @@ def _root(
 def main() -> NoReturn:
     """Run the command line and exit with its documented code."""
     signal.signal(signal.SIGTERM, _interrupted)
+    streams.prepare()
     try:
         code = app(standalone_mode=False)
+        streams.finish()
     except TriposError as error:
         code = _tell(error)
     except KeyboardInterrupt:
-        print("interrupted: no output was changed", file=sys.stderr)
         code = ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.PASSED
     except Exception as error:  # noqa: BLE001 - the one place where a fault of ours becomes exit code 70
         code = _other(error)
+    if code == ExitCode.INTERRUPTED:
+        print("interrupted: each output is complete, or as it was", file=sys.stderr)
     sys.exit(int(code or 0))
 
 
@@ -90,9 +91,9 @@ def _tell(error: TriposError) -> int:
         for finding in error.findings[: None if every else MAX_SHOWN]:
             print(finding, file=sys.stderr)
         if (rest := error.total - MAX_SHOWN) > 0 and not every:
-            print(f"… {rest} more errors (--all-errors shows them)", file=sys.stderr)
+            print(f"… {rest} more error{'' if rest == 1 else 's'} (--all-errors shows them)", file=sys.stderr)
     else:
-        print(f"tripos: {error}", file=sys.stderr)
+        print(printable(f"tripos: {error}"), file=sys.stderr)
     return error.exit_code
 
 
@@ -106,5 +107,6 @@ def _other(error: Exception) -> int:
         return ExitCode.INTERRUPTED
     if os.environ.get("TRIPOS_TRACEBACK"):
         traceback.print_exc()
-    print(f"tripos: internal error: {type(error).__name__}: {error} (TRIPOS_TRACEBACK=1 shows where)", file=sys.stderr)
+    said = f"tripos: internal error: {type(error).__name__}: {error} (TRIPOS_TRACEBACK=1 shows where)"
+    print(printable(said), file=sys.stderr)
     return ExitCode.INTERNAL

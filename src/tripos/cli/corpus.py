@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,8 +90,10 @@ def _folder(output: str | None, run: str | None) -> Path | None:
 def _evaluate(config: Any, options: Any, folder: Path | None, *, as_json: bool, quiet: bool) -> int:
     from tripos.cli.progress import Progress
     from tripos.cli.settings import relative
+    from tripos.files.streams import only_one_stdin
     from tripos.runners.corpus import evaluate, inputs_of
 
+    only_one_stdin(inputs_of(config))
     progress = Progress("queries", quiet=quiet)
     outcome = evaluate(config, options, paths=relative(inputs_of(config), folder), progress=progress)
     progress.clear()
@@ -106,8 +109,8 @@ def _write(outcome: Any, folder: Path | None) -> list[str]:
 
     if folder is None:
         return []
-    lines = {_MISSES: (dump_line(plain(miss)) for miss in outcome.misses)}
-    return [str(path) for path in write_lines_together(folder, (_REPORT, outcome.report), lines)]
+    lines: dict[str | Path, Iterable[bytes]] = {_MISSES: (dump_line(plain(miss)) for miss in outcome.misses)}
+    return write_lines_together(folder, (_REPORT, outcome.report), lines)
 
 
 def _show(report: Any, written: list[str], as_json: bool) -> None:

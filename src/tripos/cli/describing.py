@@ -18,16 +18,16 @@ def measures(
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
 ) -> None:
     """Every measure: its formula, the rows it is taken over, when it is undefined, where it comes from."""
-    from tripos.measures.layers import TITLES
+    from tripos.measures.layers import titles
     from tripos.report.describe import listed_by_layer, measure_rows
 
     if as_json:
         import orjson
 
-        rows = [{"layer": layer, **row} for layer, measures in TITLES.items() for row in measure_rows(measures.values())]
+        rows = [{"layer": layer, **row} for layer, measures in titles().items() for row in measure_rows(measures.values())]
         sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
-        sys.stdout.write(listed_by_layer(TITLES, markdown=markdown))
+        sys.stdout.write(listed_by_layer(titles(), markdown=markdown))
 
 
 @describe_app.command("schemas")

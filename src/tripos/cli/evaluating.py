@@ -5,12 +5,19 @@ from __future__ import annotations
 import enum
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tripos.errors import UsageError
+
+if TYPE_CHECKING:
+    from tripos.contracts.config import Config
+
+
+REPORT, MISSES = "report.json", "misses.jsonl"
 
 
 class Scope(enum.StrEnum):
@@ -144,7 +151,8 @@ def eval_retrieval(
     from tripos.contracts.config import Options
     from tripos.runners.retrieval import check_gates, evaluate
 
-    check_gates(settings.config, config or "gates")
+    with settings.gates_told():
+        check_gates(settings.config)
     options = Options(
         order=order.value,
         duplicates=duplicates.value,
@@ -157,14 +165,14 @@ def eval_retrieval(
         memory_limit=_bytes(memory_limit),
     )
     folder = _folder(output, settings.config.run)
-    from tripos.cli.progress import Progress
+    from tripos.cli.progress import Progress, tell_warnings
 
+    _check_outputs(settings.config, folder, per_query, as_json)
     progress = Progress("queries", quiet=quiet)
     paths = _relative(settings.config, folder)
     outcome = evaluate(settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress)
     progress.clear()
-    for finding in outcome.findings.warnings[:20]:
-        print(f"warning: {finding}", file=sys.stderr)
+    tell_warnings(outcome.findings)
     written = _write(outcome, folder, per_query)
     _show(outcome, written, as_json)
     return outcome.report.verdict.exit_code
@@ -202,18 +210,28 @@ def _relative(config: Any, folder: Path | None) -> dict[str, str]:
     return relative(paths, folder)
 
 
+def _check_outputs(config: Config, folder: Path | None, per_query: str | None, as_json: bool) -> None:
+    """Raise UsageError where outputs would replace inputs or one another, or share one stream."""
+    from tripos.files.retrieval import split_name
+    from tripos.files.streams import STDOUT, check_outputs
+
+    if per_query == STDOUT and as_json:
+        raise UsageError("--per-query - and --json would both go to standard output: name a file for one of them")
+    outputs = [folder / name for name in (REPORT, MISSES)] if folder else []
+    inputs = [split_name(f)[1] for f in config.fragments]
+    inputs += [path or "" for path in (config.judgments.retrieval, config.ranked_results, config.timings)]
+    check_outputs([*outputs, *([per_query] if per_query else [])], inputs)
+
+
 def _write(outcome: Any, folder: Path | None, per_query: str | None) -> list[str]:
-    from tripos.files.jsonl import write_rows
-    from tripos.files.reports import write_together
+    from tripos.files.jsonl import dump_line
+    from tripos.files.reports import write_lines_together
+    from tripos.runners.retrieval import per_query_rows
 
+    lines: dict[str | Path, Iterable[bytes]] = {MISSES: outcome.miss_lines()}
     if per_query:
-        from tripos.runners.retrieval import per_query_rows
-
-        write_rows(per_query, per_query_rows(outcome))
-    if folder is None:
-        return []
-    pair = write_together(folder, ("report.json", outcome.report), ("misses.jsonl", outcome.miss_lines()))
-    return [str(path) for path in pair]
+        lines[Path(per_query)] = map(dump_line, per_query_rows(outcome))
+    return write_lines_together(folder, (REPORT, outcome.report), lines)[:2] if folder or per_query else []
 
 
 def _show(outcome: Any, written: list[str], as_json: bool) -> None:

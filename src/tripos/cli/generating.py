@@ -137,8 +137,8 @@ def _write(outcome: Any, kept: Any, folder: Path) -> list[str]:
 
     report, order = outcome.report, outcome.order.tolist()
     misses = kept.misses(order, report.run_id, report.fingerprint.configuration)
-    lines = {_RESULTS: kept.results(order), _MISSES: misses}
-    return [str(path) for path in write_lines_together(folder, (_REPORT, report), lines)]
+    lines: dict[str | Path, Any] = {_RESULTS: kept.results(order), _MISSES: misses}
+    return write_lines_together(folder, (_REPORT, report), lines)
 
 
 def _show(report: Any, written: list[str], as_json: bool) -> None:
@@ -196,7 +196,10 @@ def _export(report: str, config: Any, target: str, quiet: bool) -> int:
     top_k = exported.bound.depth.handed_on
     told = f"evidence for {exported.rows} queries, top K {top_k}, system fingerprint {exported.bound.system[:12]} → {target}"
     print(told, file=sys.stderr if target == "-" else sys.stdout)
-    for count, text in ((exported.failed, "failed in retrieval: no row"), (exported.empty, "have nothing: abstain")):
+    for count, text in (
+        (exported.failed, "failed in retrieval: no row"),
+        (exported.empty, "with nothing to answer from: abstain"),
+    ):
         if count:
             print(f"{count} {'query' if count == 1 else 'queries'} {text}", file=sys.stderr)
     return 0

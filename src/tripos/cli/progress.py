@@ -1,4 +1,4 @@
-"""How far long work has come, on stderr: a rate and the time left."""
+"""What goes to stderr beside errors: how far long work has come, and warnings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import sys
 import time
 from collections.abc import Callable
 from typing import IO
+
+from tripos.errors import MAX_SHOWN, Findings
+
+
+def tell_warnings(findings: Findings) -> None:
+    """The first warnings on stderr, and how many more there are."""
+    for finding in findings.warnings[:MAX_SHOWN]:
+        print(f"warning: {finding}", file=sys.stderr)
+    if (rest := findings.n_warnings - MAX_SHOWN) > 0:
+        print(f"… {rest} more warning{'' if rest == 1 else 's'} (tripos lint shows them)", file=sys.stderr)
 
 
 class Progress:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripos.contracts.config import Config, merged, origins
 from tripos.errors import ConfigError, UsageError
-from tripos.files.configs import build_config, read_config, with_run
+from tripos.files.configs import build_config, key_line, read_config, with_run
 from tripos.files.streams import only_one_stdin
 
 _COMMAND_LINE = "command line"
@@ -23,10 +24,27 @@ class Settings:
 
     config: Config
     rows: list[tuple[str, Any, str]]
+    path: str | None
+    flag_gates: frozenset[str]
+
+    @contextlib.contextmanager
+    def gates_told(self) -> Iterator[None]:
+        """Tell what is wrong with a gate where it was given: by its flag (2), or at its line of the file (3)."""
+        try:
+            yield
+        except ConfigError as error:
+            finding = error.findings[0]
+            name = finding.field.removeprefix("gates.")
+            if name in self.flag_gates or self.path is None:
+                raise UsageError(f"gate {finding.message}") from None
+            line = key_line(self.path, finding.field)
+            raise ConfigError.at(self.path, finding.message, line=line, field=finding.field, kind="gate") from None
 
 
 def settle(path: str | None, flags: dict[str, Any], gates: dict[str, dict[str, float]] | None = None) -> Settings:
     """Lay flags over the file over the defaults; raises ConfigError (3), or UsageError (2) where only flags are at fault."""
+    if empty := next((key for key, value in flags.items() if value == ""), None):
+        raise UsageError(f"--{empty.split('.')[-1].replace('_', '-')} is empty: give a value, or leave it out")
     file = read_config(path) if path else {}
     settings = merged(file, flags)
     if gates:
@@ -36,7 +54,18 @@ def settle(path: str | None, flags: dict[str, Any], gates: dict[str, dict[str, f
     except ConfigError as error:
         raise UsageError("; ".join(f"{f.field}: {f.message}" for f in error.findings)) from None
     only_one_stdin([*config.fragments, config.judgments.retrieval or "", config.ranked_results or ""])
-    return Settings(config, origins(config, file, flags))
+    settled = Settings(config, origins(config, file, flags, gates or {}), path, frozenset(gates or ()))
+    with settled.gates_told():
+        _check_gates(config)
+    return settled
+
+
+def _check_gates(config: Config) -> None:
+    if config.gates:
+        from tripos.measures.layers import check_gate
+
+        for name, gate in config.gates.items():
+            check_gate(name, gate, config.depth.limit)
 
 
 def gate_flags(under: Sequence[str] | None, over: Sequence[str] | None) -> dict[str, dict[str, float]]:
@@ -65,7 +94,7 @@ def show_config(rows: Sequence[tuple[str, Any, str]], as_json: bool) -> int:
         print(orjson.dumps({key: {"value": value, "from": origin} for key, value, origin in rows}).decode())
     else:
         for key, value, origin in rows:
-            print(f"{key:<36}{orjson.dumps(value).decode():<44}{origin}")
+            print(f"{key:<36}{orjson.dumps(value).decode():<44}  {origin}")
     return 0
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tripos.checks.evidence import Alternative, evidence_units
 from tripos.columns.misses import bits_of, lacks_some, miss_line
-from tripos.columns.ranking import Ranked, ranked, select, single_precision, without_duplicates
+from tripos.columns.ranking import Order, Ranked, ranked, select, single_precision, without_duplicates
 from tripos.columns.retrieval import (
     EXPECTED,
     FAILED,
@@ -38,7 +38,7 @@ from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import MissReason, RankedRow, RetrievalJudgment
-from tripos.errors import Findings, suggest
+from tripos.errors import Findings, quoted, suggest
 from tripos.files.spool import Spool
 from tripos.fingerprint import results_content
 
@@ -126,7 +126,8 @@ class Aligner:
             self.tally.without_judgment += 1
             return
         options, findings = self.reading.options, self.reading.findings
-        found = ranked(row, options.order, findings)
+        order: Order = "list" if options.lenient and options.order == "strict" else options.order
+        found = ranked(row, order, findings)
         keep_first = options.duplicates == "keep-first" or options.lenient
         found = without_duplicates(found, keep_first, row.place, findings)
         self.tally.results += len(found.ids)
@@ -213,12 +214,14 @@ class Aligner:
                 self.reading.findings.lenient("unknown_fragments")
             else:
                 assert self.reading.corpus is not None
-                text = f'"{name}" is in no fragment{suggest(name, self.reading.corpus.sources)}: a run of another corpus?'
-                self.reading.findings.error("unknown_fragment", row.place, "fragment_id", text)
+                text = (
+                    f'"{quoted(name)}" is in no fragment{suggest(name, self.reading.corpus.sources)}: a run of another corpus?'
+                )
+                self.reading.findings.error("unknown_fragment", row.where(name), "fragment_id", text)
             return given if given is not None else source_of(name)
         if given is not None and given != source:
-            text = f'of "{name}" is "{given}", but the corpus says "{source}"'
-            self.reading.findings.error("source_id", row.place, "source_id", text)
+            text = f'of "{quoted(name)}" is "{quoted(given)}", but the corpus says "{quoted(source)}"'
+            self.reading.findings.error("source_id", row.where(name), "source_id", text)
         return source
 
     def _units(self, i: int, first: Mapping[str, int], fragments: Sequence[str]) -> None:

@@ -23,7 +23,6 @@ from tripos.fingerprint import (
     NO_CORPUS,
     RowDigests,
     combined,
-    depth_component,
     differences,
     digest,
     judgment_content,
@@ -144,8 +143,9 @@ def _stated(report: RetrievalReport, config: Config) -> dict[str, Component]:
     c, d = (Component(digest=digest(own[letter].values), values=own[letter].values) for letter in "CD")
     if config.search.policy():
         c = policy_component(config.search)
-    if "depth" in config.model_fields_set:
-        d = depth_component(config.depth)
+    if "depth" in config.model_fields_set:  # what is not stated is the report's, not the default
+        values = {**(own["D"].values or {}), **config.depth.model_dump(mode="json", exclude_unset=True)}
+        d = Component(digest=digest(values), values=values)
     return {"C": c, "D": d}
 
 

@@ -62,8 +62,9 @@ class GenerationColumns:
 
     def take(self, rows: Ints) -> GenerationColumns:
         """Some of the rows."""
-        parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return GenerationColumns(**{k: v[rows] if isinstance(v, np.ndarray) else v for k, v in parts.items()})
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        taken: dict[str, Any] = {k: v[rows] if isinstance(v, np.ndarray) else v for k, v in parts.items()}
+        return GenerationColumns(**taken)
 
     @property
     def complete(self) -> Bools:

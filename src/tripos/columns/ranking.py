@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tripos.contracts.retrieval import RankedRow
-from tripos.errors import Findings, Place
+from tripos.errors import Findings, Place, quoted
 
 Order = Literal["strict", "list", "score", "trec"]
 
@@ -30,8 +30,9 @@ def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
     if order in ("strict", "list"):
         problem = disorder(row)
         if problem and order == "strict":
-            field, message = problem
-            findings.error("order", row.place, field, message + " (--order list|score|trec decides)")
+            position, field, message = problem
+            place = row.place if row.lines is None else Place(row.place.file, row.lines[position - 1])
+            findings.error("order", place, field, message + " (--order list|score|trec decides)")
         elif problem:
             findings.lenient("reordered")
         return Ranked(row.fragment_ids, row.scores, row.sources)
@@ -49,17 +50,18 @@ def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
     )
 
 
-def disorder(row: RankedRow) -> tuple[str, str] | None:
-    """The first (field, message) in which the row's own ranks or scores contradict its list order."""
+def disorder(row: RankedRow) -> tuple[int, str, str] | None:
+    """The first (position, field, message) in which the row's own ranks or scores contradict its list order."""
     for position, rank in enumerate(row.ranks or (), 1):
         if rank is not None and rank != position:
-            return "rank", f"{rank} stands at position {position} of the list"
+            return position, "rank", f"{rank} stands at position {position} of the list"
     scores = row.scores or ()
     if row.in_order or list(scores) == sorted(scores, reverse=True):
         return None
     for position in range(1, len(scores)):
         if scores[position] > scores[position - 1]:
-            return "scores", f"rise from {scores[position - 1]:g} to {scores[position]:g} at position {position + 1}"
+            text = f"rise from {scores[position - 1]!r} to {scores[position]!r} at position {position + 1}"
+            return position + 1, "scores", text
     return None
 
 
@@ -89,7 +91,7 @@ def without_duplicates(found: Ranked, keep_first: bool, place: Place, findings: 
         findings.lenient("duplicates", len(found.ids) - len(kept))
     else:
         twice = next(name for i, name in enumerate(found.ids) if name in found.ids[:i])
-        text = f'"{twice}" stands in the list more than once (--duplicates keep-first drops the later ones)'
+        text = f'"{quoted(twice)}" stands in the list more than once (--duplicates keep-first drops the later ones)'
         findings.error("duplicate_result", place, "results", text)
     return select(found, kept)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tripos.columns.corpus import LEAK_STAGES, CorpusColumns, CorpusStory, Fans, Sources, charged_to
+from tripos.columns.corpus import LEAK_STAGES, CorpusColumns, CorpusStory, Fans, Sources
 from tripos.columns.lost import corpus_miss_reasons
 from tripos.columns.retrieval import FAILED, MISSING, OK
 from tripos.contracts.config import DepthConfig
-from tripos.contracts.corpus import LOSSES, CorpusJudgment, CorpusMissReason, CorpusResult, FanOut, LostSource, Searched
+from tripos.contracts.corpus import LOSSES, CorpusJudgment, CorpusMissReason, CorpusResult, FanOut, Loss, LostSource, Searched
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
 from tripos.files.corpus import Routed
@@ -169,12 +169,11 @@ class _Aligner:
         if kept[3]:
             self.stories[i].recovered += [] if kept[2] else [source]
             return
-        (loss,) = charged_to(np.array([kept], dtype=bool)).tolist()
         self.stories[i].lost.append(
             LostSource(
                 collection=collection,
                 source_id=source,
-                charged_to=list(LOSSES)[loss],
+                charged_to=_charged(kept),
                 rank=self.ranks[i][n] or None,
                 merged_rank=merged_rank or None,
             )
@@ -231,6 +230,12 @@ class _Aligner:
         ranks = np.array([rank for ranks in self.ranks for rank in ranks], dtype=np.int64)
         kept = np.array([stages for row in self.kept for stages in row], dtype=bool).reshape(-1, 4)
         return Sources(pairs[:, 0], pairs[:, 1], ranks, kept)
+
+
+def _charged(kept: Sequence[bool]) -> Loss:
+    """`charged_to` of one source that was not handed on."""
+    losses = list(LOSSES)
+    return losses[3 if kept[2] else 2 if kept[1] else 1 if kept[0] else 0]
 
 
 def _latency(fan: FanOut | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
@@ -21,13 +22,31 @@ Id = Annotated[str, Field(min_length=1), AfterValidator(_no_nul)]
 Listed = Annotated[tuple[T, ...], Strict(False)]
 """A JSON list, kept as a tuple."""
 
-Scalar = str | bool | int | float | None
+MAX_WHOLE = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
+
+
+def _exact(number: int) -> int:
+    if abs(number) > MAX_WHOLE:
+        raise ValueError(f"is {number}: beyond 2^53, which JSON numbers do not keep exactly; write it as a string")
+    return number
+
+
+Whole = Annotated[int, AfterValidator(_exact)]
+"""A whole number that canonical JSON can carry."""
+
+
+def _exact_scalar(value: str | bool | float | None) -> str | bool | int | float | None:
+    return _exact(value) if type(value) is int else value
+
+
+Scalar = Annotated[str | bool | int | float | None, AfterValidator(_exact_scalar)]
 """A value that filters can compare."""
 
 Grade = Annotated[float, Field(gt=0, le=100)]
 """A relevance grade; bounded so that 2^grade − 1 stays an ordinary number."""
 
-PositiveInt = Annotated[int, Field(ge=1)]
+PositiveInt = Annotated[int, Field(ge=1, le=1_000_000_000)]
 NonNegative = Annotated[float, Field(ge=0)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -52,6 +71,27 @@ class RowProblems(ValueError):  # noqa: N818 - carries several problems, read by
     def __init__(self, problems: list[RowProblem]) -> None:
         self.problems = problems
         super().__init__("; ".join(f"{p.field}: {p.message}" for p in problems))
+
+
+def plain_json(value: Any, path: str = "") -> Any:
+    """`value`, where it is JSON that has a canonical form; else ValueError saying where it is not, and why."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return _exact(value)
+        case float() if math.isfinite(value):
+            return value
+        case list():
+            return [plain_json(inner, f"{path}[{n}]") for n, inner in enumerate(value)]
+        case dict() if all(isinstance(key, str) for key in value):
+            return {key: plain_json(inner, f"{path}.{key}") for key, inner in value.items()}
+    where = f"{path.lstrip('.')} " if path else ""
+    raise ValueError(f"{where}is {value}: strings, finite numbers, true, false, null, lists and mappings only")
+
+
+Json = Annotated[Any, AfterValidator(plain_json)]
+"""Any JSON that has a canonical form."""
 
 
 def shown(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from tripos.contracts.base import Contract, Id, Listed, NonNegative, PositiveInt, RowProblem, RowProblems, Scalar
+from tripos.contracts.base import Contract, Id, Json, Listed, NonNegative, PositiveInt, RowProblem, RowProblems, Scalar
 from tripos.contracts.retrieval import Completeness
 
 MODES = ("lexical", "dense", "hybrid")
@@ -74,7 +74,7 @@ class SearchConfig(Contract):
     lexical: dict[str, Scalar] | None = Field(None, description="Parameters of the lexical part: k1, b, stemmer, stopwords.")
     reranker: str | None = Field(None, description="name@revision.")
     fan_out: FanOutPolicy | None = Field(None, description="Routing, merge and expansion of tripos fan-out; see below.")
-    options: dict[str, Any] | None = Field(None, description="Anything else the policy depends on.")
+    options: dict[str, Json] | None = Field(None, description="Anything else the policy depends on.")
 
     def policy(self) -> dict[str, Any]:
         """The policy object that component C digests: what is stated, and nothing else."""
@@ -84,7 +84,7 @@ class SearchConfig(Contract):
 class DepthConfig(Contract):
     """Stage D: the evidence depth."""
 
-    limit: PositiveInt = Field(50, description="Results considered for each query.")
+    limit: Annotated[int, Field(ge=1, le=100_000)] = Field(50, description="Results considered for each query.")
     top_k: PositiveInt | None = Field(None, description="Results handed on to the generator; default: limit.")
     unit: Literal["fragment", "source"] = Field("fragment", description="What a position counts.")
     per_collection: dict[Id, PositiveInt] | None = Field(None, description="k of each collection.")
@@ -212,11 +212,13 @@ def merged(file: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def origins(config: Config, file: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, Any, str]]:
+def origins(
+    config: Config, file: dict[str, Any], flags: dict[str, Any], gates: dict[str, Any] | None = None
+) -> list[tuple[str, Any, str]]:
     """Every setting as (dotted key, value, "flag" | "file" | "default"), for --print-config."""
 
     def origin(dotted: str) -> str:
-        if flags.get(dotted) not in (None, []):
+        if flags.get(dotted) not in (None, []) or (dotted == "gates" and gates):
             return "flag"
         here: Any = file
         for part in dotted.split("."):

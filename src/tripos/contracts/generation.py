@@ -116,7 +116,7 @@ class _Reviewed(Contract):
 class _Answered(Contract):
     """What the system under test did with one question."""
 
-    answer: str | None = Field(description="The text; null only beside an error. Empty: the system abstained.")
+    answer: str | None = Field(None, description="The text; null or absent beside an error alone. Empty: the system abstained.")
     cited_fragment_ids: Listed[Id] = Field((), description="Fragments that the answer cites; each counts once.")
     faithfulness_score: Share | None = Field(None, description="Claims that the evidence supports / claims; null: not judged.")
     faithfulness_source: FaithfulnessSource = Field(
@@ -136,7 +136,9 @@ class _Answered(Contract):
     def answer_problems(self) -> Iterator[RowProblem]:
         """Rules between the answer's fields."""
         if self.answer is None and self.error is None:
-            yield RowProblem("no_answer", "answer", 'null, but no error says why: write "" where the system said nothing')
+            yield RowProblem(
+                "no_answer", "answer", 'null or absent, and no error says why: write "" where the system said nothing'
+            )
         if self.faithfulness_score is not None and self.unavailable_reason is not None:
             text = "given beside a faithfulness_score: keep one of the two"
             yield RowProblem("contradiction", "unavailable_reason", text)

@@ -19,6 +19,7 @@ from tripos.contracts.base import (
     RowProblem,
     RowProblems,
     Scalar,
+    Whole,
 )
 from tripos.errors import Place
 
@@ -105,7 +106,9 @@ class RetrievalJudgment(Contract):
     principal: Principal | None = Field(None, description="The reader; results must be readable by one of its groups.")
     k: PositiveInt | None = Field(None, description="This row's own depth; default top_k.")
     split: Split | None = Field(None, description="tune: parameters may be chosen on it; holdout: never.")
-    slices: dict[str, str | bool | int] = Field(default_factory=dict, description="Every measure also comes by each of these.")
+    slices: dict[str, str | bool | Whole] = Field(
+        default_factory=dict, description="Every measure also comes by each of these."
+    )
     cluster: Id | None = Field(None, description="Rows of one cluster are not independent.")
     information_need: str | None = Field(None, description="What the asker is really after.")
     notes: str | None = Field(None, description="For people; outside the fingerprint.")
@@ -210,7 +213,9 @@ class ResultItem(Contract):
 class _ResultRow(Contract):
     query_id: Id = Field(description="As in the judgments.")
     latency_ms: NonNegative | None = Field(None, description="How long the search took; no digest covers it.")
-    error: str | None = Field(None, description="What went wrong; null when it worked. A row with an error is incomplete.")
+    error: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="What went wrong; null when it worked. A row with an error is incomplete."
+    )
     corpus_digest: Digest | None = Field(None, description="Component A that the search saw; another value is refused.")
     policy_digest: Digest | None = Field(None, description="Component C that the search followed; another value is refused.")
     metadata: dict[str, object] = Field(default_factory=dict, description="Your own fields.")
@@ -250,7 +255,7 @@ class RankedRow:
     """The results of one query as its file gives them, whatever the form; nothing is sorted yet.
 
     `scores`, `ranks` and `sources` are parallel to `fragment_ids`; None where the file gives none. `in_order`: the
-    scores are known to fall.
+    scores are known to fall. `lines`: of flat files, each result's own line.
     """
 
     place: Place
@@ -264,6 +269,13 @@ class RankedRow:
     corpus_digest: str | None = None
     policy_digest: str | None = None
     in_order: bool = False
+    lines: Sequence[int] | None = None
+
+    def where(self, fragment_id: str) -> Place:
+        """Where a fragment of the list stands: in flat files its own line."""
+        if self.lines is None:
+            return self.place
+        return Place(self.place.file, self.lines[list(self.fragment_ids).index(fragment_id)])
 
 
 class Timing(Contract):

@@ -50,6 +50,12 @@ def _read(path: str, model: type[Model]) -> tuple[dict[str, Any], Model]:
         raise ConfigError(_findings(error, path, lines, model)) from None
 
 
+def key_line(path: str, dotted: str) -> int:
+    """The line of a key of a YAML file; 0 where it is not to be told."""
+    lines = {} if path.endswith(".toml") else _yaml(path, read_text(path))[1]
+    return next((lines[key] for key in _ancestors(dotted) if key in lines), 0)
+
+
 def load_config(path: str) -> Config:
     """The configuration in a file, with the run folder's own files filled in; raises ConfigError with all that is wrong."""
     return build_config(with_run(read_config(path)), path)
@@ -97,7 +103,7 @@ def build_config(settings: dict[str, Any], where: str) -> Config:
 def _findings(error: ValidationError, path: str, lines: dict[str, int], model: type[Contract] = Config) -> list[Finding]:
     found = []
     for kind, field, message in explained(error, model):
-        line = next((lines[f] for f in _ancestors(field) if f in lines), 0)
+        line = next((lines[f] for f in _ancestors(field.strip("[]")) if f in lines), 0)
         found.append(Finding(kind, message, Place(path, line), field))
     return sorted(found, key=lambda f: f.place)
 
@@ -119,6 +125,8 @@ def _yaml(path: str, text: str) -> tuple[Any, dict[str, int]]:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         said = (error.problem or str(error)).splitlines()[0]
         raise ConfigError.at(path, f"is no YAML: {said}", line=line) from None
+    except RecursionError:
+        raise ConfigError.at(path, "is nested too deeply") from None
     except YAMLError as error:
         raise ConfigError.at(path, f"is no YAML: {str(error).splitlines()[0]}") from None
 
@@ -139,6 +147,8 @@ def _toml(path: str, text: str) -> tuple[Any, dict[str, int]]:
         return tomllib.loads(text), {}
     except tomllib.TOMLDecodeError as error:
         raise ConfigError.at(path, f"is no TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError.at(path, "is nested too deeply") from None
 
 
 def _from_here(value: dict[str, Any], folder: Path) -> dict[str, Any]:

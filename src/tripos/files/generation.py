@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tripos.contracts.generation import Answered, GenerationAnswer, GenerationJudgment, GenerationRow, Judged
 from tripos.errors import Findings, Place, quoted
@@ -71,9 +71,22 @@ def read_pairs(
         yield from _Join(seen, findings, lenient, allow_extra).pairs(source.judgments, source.answers)
 
 
+def _combined_form(value: dict[str, Any]) -> type[GenerationRow] | str:
+    """The combined contract, or what to do with a file that holds one of the two parts alone."""
+    reviewed, answer = (
+        "citation_requirements" in value or "expected_answerable" in value,
+        not value.keys().isdisjoint(("answer", "error")),
+    )
+    if answer and not reviewed:
+        return "is an answer without its reviewed part: give this file as --answers, and the reviewed part as --judgments"
+    if reviewed and not answer:
+        return "is a reviewed part without an answer: give this file as --judgments, and the answers as --answers"
+    return GenerationRow
+
+
 def _combined(path: str, seen: Seen, findings: Findings, lenient: bool, allow_extra: bool) -> Iterator[Pair]:
     ids = _Ids()
-    for place, row in read_rows(path, GenerationRow, findings, lenient=lenient, allow_extra=allow_extra):
+    for place, row in read_rows(path, _combined_form, findings, lenient=lenient, allow_extra=allow_extra):
         if ids.new(row.query_id, place, findings):
             seen.answers += 1
             if _counted(row, seen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -122,14 +123,30 @@ def validated(
     allow_extra: bool = False,
 ) -> Row | None:
     """The contract row of one object, or None with every fault noted; options as in `read_rows`."""
+    relaxed = lenient or allow_extra
     extra = value.keys() - model.model_fields.keys()
-    content = _relax(value, model, findings, lenient) if extra and (lenient or allow_extra) else value
+    content = _relax(value, model, findings, lenient) if extra and relaxed else value
     try:
         return model.model_validate(content)
     except ValidationError as error:
+        inner = [e["loc"] for e in error.errors(include_url=False) if e["type"] == "extra_forbidden" and len(e["loc"]) > 1]
+        if relaxed and inner:
+            findings.lenient("unknown_fields", len(inner))
+            return validated(_without(content, inner), model, place, findings, lenient=lenient, allow_extra=allow_extra)
         for kind, field, message in explained(error, model):
             findings.error(kind, place, field, message)
         return None
+
+
+def _without(value: dict[str, Any], locations: Iterable[tuple[int | str, ...]]) -> dict[str, Any]:
+    """The object without the inner fields at these places: an inner object has no metadata to keep them."""
+    copied = copy.deepcopy(value)
+    for *parents, name in locations:
+        here: Any = copied
+        for part in parents:
+            here = here[part]
+        here.pop(name, None)
+    return copied
 
 
 def _relax(value: dict[str, Any], model: type[Contract], findings: Findings, lenient: bool) -> dict[str, Any]:
@@ -145,21 +162,43 @@ def _relax(value: dict[str, Any], model: type[Contract], findings: Findings, len
 
 
 def explained(error: ValidationError, model: type[Contract]) -> Iterator[tuple[str, str, str]]:
-    """Each fault of a row as (kind, field path, what to do about it)."""
+    """Each fault of a row as (kind, field path, what to do about it); a value that fits no member of a union once."""
+    unions: set[tuple[int | str, ...]] = set()
     for detail in error.errors(include_url=False):
         cause = detail.get("ctx", {}).get("error")
-        field = _path(detail["loc"])
+        location = detail["loc"]
         if isinstance(cause, RowProblems):
-            prefix = f"{field}." if field else ""
+            prefix = f"{_path(location)}." if location else ""
             yield from ((p.kind, prefix + p.field, p.message) for p in cause.problems)
+        elif location and location[-1] in _UNION_MEMBERS and not _is_field(location[-1], location, model):
+            if location[:-1] not in unions:
+                unions.add(location[:-1])
+                yield "scalar", _path(location[:-1]), _scalar_message(detail)
         else:
-            yield detail["type"], field, _message(detail, model)
+            yield detail["type"], _path(location), _message(detail, model)
+
+
+_UNION_MEMBERS = {"str", "bool", "int", "float", "none", "function-after[_exact(), int]"}
+
+
+def _is_field(name: int | str, location: tuple[int | str, ...], model: type[Contract]) -> bool:
+    return name in set(_fields_at(model, location[:-1]))
+
+
+def _scalar_message(detail: ErrorDetails) -> str:
+    got = detail["input"]
+    if isinstance(got, int) and not isinstance(got, bool):
+        return f"is {got}: beyond 2^53, which JSON numbers do not keep exactly; write it as a string"
+    if isinstance(got, float):
+        return "is no finite number"
+    return f"is {shown(got)}: a string, a number, true, false or null is expected"
 
 
 def _path(location: tuple[int | str, ...]) -> str:
     text = ""
     for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{quoted(part)}" if text else quoted(part)
+        inner = f"[{part}]" if isinstance(part, int) else f".{quoted(part)}"
+        text += inner if text else quoted(str(part))
     return text.removesuffix(".[key]")
 
 

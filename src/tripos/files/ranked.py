@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tripos.contracts.base import Contract
-from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, RankedRow
+from tripos.contracts.retrieval import ALIASES, ColumnarResults, FlatResult, NestedResults, RankedRow
 from tripos.errors import Findings, Place, quoted
 from tripos.files.jsonl import not_lines, parsed, validated
 from tripos.files.quick import quick_flat, quick_row
@@ -173,7 +173,7 @@ def _numbered(path: str) -> Iterator[tuple[int, bytes, bool]]:
             yield int(number), line.rstrip(b"\n"), True
 
 
-def _read_lines(
+def _read_lines(  # noqa: C901 - one look at each line, quickest way first
     path: str, lines: Iterable[tuple[int, bytes, bool]], findings: Findings, lenient: bool, allow_extra: bool
 ) -> Iterator[RankedRow]:
     form = _Form()
@@ -230,8 +230,12 @@ class _Form:
         """The contract row, or None with what is wrong noted."""
         name = next((f for f in FORMS if f in value), None)
         if name is None:
-            text = "has none of results, fragment_ids and fragment_id: this is no ranked result"
-            findings.error("unknown_form", place, "", text)
+            meant = next(((k, f) for f in FORMS for k in value if k in ALIASES.get(f, ())), None)
+            if meant:
+                findings.error("unknown_form", place, quoted(meant[0]), f"unknown field; did you mean {meant[1]}?")
+            else:
+                text = "has none of results, fragment_ids and fragment_id: this is no ranked result"
+                findings.error("unknown_form", place, "", text)
             return None
         self._name = self._name or name
         if name != self._name:
@@ -277,7 +281,8 @@ def flat_row(name: str, lines: list[_FlatLine], findings: Findings) -> RankedRow
     place = Place(lines[0].file, min(line.number for line in lines))
     scores = _all_or_none([line.score for line in lines], place, findings)
     ranks = [line.rank for line in lines]
-    return RankedRow(place, name, [line.fragment_id for line in lines], scores, ranks=ranks)
+    ids, numbers = [line.fragment_id for line in lines], [line.number for line in lines]
+    return RankedRow(place, name, ids, scores, ranks=ranks, lines=numbers)
 
 
 def _all_or_none(scores: list[float | None], place: Place, findings: Findings) -> list[float] | None:

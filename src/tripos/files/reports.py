@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -12,11 +11,11 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from tripos.contracts.base import Contract
+from tripos.contracts.base import Contract, shown
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import Finding, InputError, Place
 from tripos.files.jsonl import explained
-from tripos.files.streams import STDIN, read_text, whole
+from tripos.files.streams import STDIN, all_whole, read_text
 
 _NUMBERS = re.compile(rb"\[\n\s+((?:[-+0-9.eE]+|null)(?:,\n\s+(?:[-+0-9.eE]+|null))*)\n\s+\]")
 
@@ -35,33 +34,50 @@ def plain(row: Contract) -> Any:
     return row.model_dump(mode="json")
 
 
-def write_together(folder: Path, report: tuple[str, Contract], lines: tuple[str, Iterable[bytes]]) -> tuple[Path, Path]:
-    """Write a report and the lines beside it: both are complete before either takes its name."""
-    report_path, rows_path = folder / report[0], folder / lines[0]
-    with whole(report_path) as whole_report, whole(rows_path) as whole_rows:
-        whole_report.write(dump_report(report[1]))
-        whole_rows.writelines(lines[1])
-    return report_path, rows_path
+def write_lines_together(
+    folder: Path | None, report: tuple[str, Contract], lines: Mapping[str | Path, Iterable[bytes]]
+) -> list[str]:
+    """Write files of finished lines and their report: all are complete before any takes its name, the report last.
 
-
-def write_lines_together(folder: Path, report: tuple[str, Contract], lines: Mapping[str, Iterable[bytes]]) -> list[Path]:
-    """Write a report and files of finished lines: all are complete before any takes its name."""
-    with contextlib.ExitStack() as stack:
-        streams = {name: stack.enter_context(whole(folder / name)) for name in (report[0], *lines)}
-        streams[report[0]].write(dump_report(report[1]))
-        for name, rows in lines.items():
-            streams[name].writelines(rows)
-    return [folder / name for name in streams]
+    A name stands in `folder`, a Path where it says; without a folder there is no report and only Paths are written. Returns
+    the report's path and the others'.
+    """
+    inside: dict[Path, Iterable[bytes]] = {}
+    for name, rows in lines.items():
+        if isinstance(name, Path):
+            inside[name] = rows
+        elif folder:
+            inside[folder / name] = rows
+    paths = [*inside, *([folder / report[0]] if folder else [])]
+    with all_whole(*paths) as streams:
+        for stream, rows in zip(streams, inside.values(), strict=False):
+            stream.writelines(rows)
+        if folder:
+            streams[-1].write(dump_report(report[1]))
+    return [str(path) for path in (*paths[len(inside) :], *inside)]
 
 
 def load_retrieval_report(path: str) -> RetrievalReport:
     """The retrieval report, strictly; raises InputError with every fault."""
     text = read_text(path)
+    if reason := _no_retrieval_report(text):
+        raise InputError.at(path, f"{reason}: the report.json of tripos eval-retrieval is expected")
     try:
         return RetrievalReport.model_validate_json(text)
     except ValidationError as error:
         found = [Finding(kind, message, Place(path), field) for kind, field, message in explained(error, RetrievalReport)]
     raise InputError(found)
+
+
+def _no_retrieval_report(text: str) -> str:
+    """What the file is instead of a retrieval report; "" where it says that it is one."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return "is no JSON"
+    stated = value.get("contract") if isinstance(value, dict) else None
+    own = RetrievalReport.model_fields["contract"].default
+    return "" if stated == own else f"is {shown(stated)}, not {own}" if stated else "is no report"
 
 
 def input_paths(report: RetrievalReport, path: str, role: str) -> list[str]:

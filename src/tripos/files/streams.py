@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -28,6 +28,8 @@ def open_bytes(path: str) -> BinaryIO:
     Raises InputError for what is not a readable file, with the nearest name that is.
     """
     if path == STDIN:
+        if sys.stdin is None:
+            raise InputError.at(STDIN, "standard input is closed")
         return cast("BinaryIO", sys.stdin.buffer)
     try:
         raw = open(path, "rb")  # noqa: SIM115 - handed to the caller, who closes it
@@ -170,12 +172,17 @@ def count_lines(path: str) -> int:
 
 
 def read_text(path: str) -> str:
-    """A whole small text file; raises InputError where it is no UTF-8."""
+    """A whole small text file; raises InputError where it cannot be read, or is no UTF-8."""
     try:
-        with open_bytes(path) as stream:
+        stream = open_bytes(path)
+        with stream if path != STDIN else contextlib.nullcontext(stream):
             return stream.read().removeprefix(_BOM).decode()
     except UnicodeDecodeError as error:
         raise InputError.at(path, f"is not UTF-8 (byte {error.start})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError.at(path, f"the compressed file is torn or damaged ({_said(error)})") from None
+    except OSError as error:
+        raise InputError.at(path, f"cannot be read: {error.strerror or error}") from None
 
 
 def _said(error: Exception) -> str:
@@ -191,55 +198,128 @@ def _near(path: str) -> str:
 
 @contextlib.contextmanager
 def whole(path: str | Path) -> Iterator[IO[bytes]]:
-    """Write a file that appears complete or not at all: temporary file beside it, fsync, rename.
-
-    An existing file stays untouched until the new one is complete; on any failure the temporary file is removed. A link is
-    followed; "-" is standard output, and devices and pipes are written to as they are. A path ending in `.gz` or `.zst` is
-    compressed, with no time stamp inside. Raises OutputError where it cannot be written.
-    """
-    if str(path) == STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(os.path.realpath(path))
-    special = str(path).startswith(_DEVICES) or (target.exists() and not target.is_file())
-    opened = _in_place(Path(path)) if special else _beside(target)
-    with _told_as_output(target), opened as raw, _packed(raw, target.suffix) as stream:
+    """Write a file that appears complete or not at all; see `all_whole`."""
+    with all_whole(path) as (stream,):
         yield stream
 
 
 @contextlib.contextmanager
-def _told_as_output(target: Path) -> Iterator[None]:
+def all_whole(*paths: str | Path) -> Iterator[list[IO[bytes]]]:
+    """Write files that appear complete, together, or not at all: temporary files beside them, fsync, rename in this order.
+
+    Existing files stay untouched until all new ones are complete; on any failure the temporary files are removed. A link is
+    followed; "-" is standard output, and devices and pipes are written to as they are. A path ending in `.gz` or `.zst` is
+    compressed, with no time stamp inside. Raises OutputError where one cannot be written.
+    """
+    drafts: list[_Draft] = []
+    try:
+        for path in paths:
+            with _told_as_output(path):
+                drafts.append(_Draft(path))
+        yield [draft.stream for draft in drafts]
+        for draft in drafts:
+            with _told_as_output(draft.path):
+                draft.finish()
+        for draft in drafts:
+            with _told_as_output(draft.path):
+                draft.publish()
+    except OSError as error:
+        raise OutputError(f"{_names(paths)}: cannot be written: {error.strerror or error}; nothing was changed") from None
+    finally:
+        for draft in drafts:
+            draft.drop()
+
+
+@contextlib.contextmanager
+def _told_as_output(path: str | Path) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        if str(path) != STDOUT:
+            raise OutputError(f"{_shown(path)}: cannot be written: its reader is gone") from None
+        discard_stdout()  # the reader of standard output has seen enough
     except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}; nothing was changed") from None
+        raise OutputError(f"{_shown(path)}: cannot be written: {error.strerror or error}; nothing was changed") from None
 
 
-@contextlib.contextmanager
-def _in_place(target: Path) -> Iterator[IO[bytes]]:
-    if target.is_dir():
-        raise OutputError(f"{target}: is a directory: name a file")
-    with target.open("wb") as raw:
-        yield raw
+def _names(paths: tuple[str | Path, ...]) -> str:
+    return ", ".join(_shown(path) for path in paths)
 
 
-@contextlib.contextmanager
-def _beside(target: Path) -> Iterator[IO[bytes]]:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
+def _shown(path: str | Path) -> str:
+    return "standard output" if str(path) == STDOUT else quoted(str(path))
+
+
+def discard_stdout() -> None:
+    """Send what is still to be written to standard output nowhere: nobody reads it any more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Draft:
+    """One output in the making."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self._stack = contextlib.ExitStack()
+        self._temporary: Path | None = None
+        if str(path) == STDOUT:
+            self.stream: IO[bytes] = sys.stdout.buffer
+            return
+        self._target = Path(os.path.realpath(path))
+        if self._target.is_dir():
+            raise OutputError(f"{_shown(path)}: is a directory: name a file")
+        if str(path).startswith(_DEVICES) or (self._target.exists() and not self._target.is_file()):
+            self._raw: IO[bytes] = self._stack.enter_context(Path(path).open("wb"))  # noqa: SIM115 - closed by finish or drop
+        else:
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            name = f".{self._target.name[:80]}."
+            handle, temporary = tempfile.mkstemp(prefix=name, suffix=".tmp", dir=self._target.parent)
+            self._temporary = Path(temporary)
+            self._raw = self._stack.enter_context(os.fdopen(handle, "wb"))
+        self._packer = contextlib.ExitStack()
+        self.stream = self._packer.enter_context(_packed(self._raw, self._target.suffix))
+
+    def finish(self) -> None:
+        """Bring every byte to the disk."""
+        if str(self.path) == STDOUT:
+            self.stream.flush()
+            return
+        self._packer.close()
+        self._raw.flush()
+        if self._temporary is not None:
+            os.fsync(self._raw.fileno())
+        self._stack.close()
+
+    def publish(self) -> None:
+        """Take the name."""
+        if self._temporary is not None:
+            self._temporary.chmod(0o666 & ~_umask())
+            self._temporary.replace(self._target)
+            self._temporary = None
+            _sync_folder(self._target.parent)
+
+    def drop(self) -> None:
+        """Remove what did not take its name."""
+        with contextlib.suppress(OSError, ValueError):
+            self._stack.close()
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+
+
+def check_outputs(outputs: Sequence[str | Path], inputs: Sequence[str]) -> None:
+    """Raise UsageError where an output would replace an input, or another output."""
+    seen: dict[str, str] = {}
+    for output in map(str, outputs):
+        if output == STDOUT or output.startswith(_DEVICES):
+            continue
+        place = os.path.realpath(output)
+        if place in seen:
+            raise UsageError(f"{quoted(output)}: two outputs would be one file: choose another name")
+        seen[place] = output
+    for path in inputs:
+        if path and path != STDIN and (target := seen.get(os.path.realpath(path))):
+            raise UsageError(f"{quoted(target)} is an input of this command: it never replaces what it reads")
 
 
 @contextlib.contextmanager
@@ -287,7 +367,7 @@ def writable_folder(path: str) -> Path:
     return folder
 
 
-def only_one_stdin(paths: list[str]) -> None:
-    """Raise UsageError when two inputs both ask for standard input."""
-    if paths.count(STDIN) > 1:
+def only_one_stdin(paths: Sequence[str]) -> None:
+    """Raise UsageError when two inputs both ask for standard input; `NAME=-` asks for it too."""
+    if sum(path == STDIN or path.endswith(f"={STDIN}") for path in paths) > 1:
         raise UsageError('"-" (standard input) was given for more than one input: only one can read it')

@@ -27,6 +27,9 @@ from tripos.columns.retrieval import (
 ROWS = 4096
 """Queries in a block: larger blocks leave the cache and are slower."""
 
+CELLS = ROWS * 100
+"""Queries times cutoffs in a block, at most: deep limits make blocks of fewer queries."""
+
 
 @functools.lru_cache(maxsize=8)
 def discounts(limit: int) -> Floats:
@@ -132,5 +135,6 @@ class Block:
 
 def blocks(columns: RetrievalColumns) -> Iterator[Block]:
     """The columns cut into blocks."""
-    for start in range(0, len(columns), ROWS):
-        yield Block(columns, start, min(start + ROWS, len(columns)))
+    rows = max(1, min(ROWS, CELLS // columns.limit))
+    for start in range(0, len(columns), rows):
+        yield Block(columns, start, min(start + rows, len(columns)))

@@ -28,14 +28,14 @@ def canonical_name(name: str, measures: Mapping[str, Measure], limit: int, where
         return base
     if f"{base}@k" not in measures:
         near = suggest(base, [m.removesuffix("@k") for m in measures])
-        raise ConfigError.at(where, f'"{name}" is no measure{near}: tripos describe measures lists them', field="gates")
+        raise ConfigError.at(where, f'"{name}" is no measure{near}: tripos describe measures lists them', field=f"gates.{name}")
     if cutoff == "case":
         return f"{base}@case"
     if cutoff and not re.fullmatch(r"[0-9]{1,9}", cutoff):
-        raise ConfigError.at(where, f'"{name}": the cutoff is a number, or case', field="gates")
+        raise ConfigError.at(where, f'"{name}": the cutoff is a number, or case', field=f"gates.{name}")
     k = int(cutoff) if cutoff else limit
     if not 1 <= k <= limit:
-        raise ConfigError.at(where, f'"{name}": the cutoff must be within 1..{limit} (limit)', field="gates")
+        raise ConfigError.at(where, f'"{name}": the cutoff must be within 1..{limit} (limit)', field=f"gates.{name}")
     return f"{base}@{k}"
 
 
@@ -124,14 +124,22 @@ def _none_of(name: str, figures: Figures, exam: LeakExam | None) -> Gate:
     return _gate(_Threshold(name, "max", 0), 0, "passed", f"no {label} in {single.n} row{'' if single.n == 1 else 's'}{could}")
 
 
-def slice_figures(slices: Sequence[Slice], wanted: Mapping[str, str | bool | int], where: str) -> tuple[Figures, str]:
-    """The figures of the slice that a gate names, and its label; raises ConfigError where no row is in it."""
+def slice_figures(slices: Sequence[Slice], wanted: Mapping[str, str | bool | int]) -> tuple[Figures | None, str]:
+    """The figures of the slice that a gate names, and its label; None where no row is in it."""
     ((by, value),) = wanted.items()
     for part in slices:
         if part.by == by and type(part.value) is type(value) and part.value == value:
             return part.measures, f"{by}={value}"
-    names = [f"{part.by}: {part.value}" for part in slices]
-    raise ConfigError.at(where, f"no scored row is in slice {by}: {value}{suggest(f'{by}: {value}', names)}", field="gates")
+    return None, f"{by}={value}"
+
+
+def unfilled_gate(name: str, config: GateConfig, slices: Sequence[Slice], label: str) -> Gate:
+    """A gate on a slice that no scored row is in: vacuous, with the slice that may be meant."""
+    near = suggest(label, {f"{part.by}={part.value}" for part in slices})
+    bound, threshold = ("min", config.min) if config.min is not None else ("max", config.max)
+    assert threshold is not None
+    text = f"no scored row is in slice {label}{near}"
+    return _gate(_Threshold(name, bound, threshold), None, "vacuous", text, asked=True, part=label)
 
 
 def verdict(gates: Sequence[Gate]) -> Verdict:

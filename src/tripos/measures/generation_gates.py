@@ -8,7 +8,7 @@ from tripos.contracts.config import GateConfig, GenerationConfig, TargetName
 from tripos.contracts.reports import Aggregate, Curve, Gate, Slice
 from tripos.errors import ConfigError, suggest
 from tripos.measures.answers import value_of
-from tripos.measures.gates import asked_gate, canonical_name, slice_figures
+from tripos.measures.gates import asked_gate, canonical_name, slice_figures, unfilled_gate
 from tripos.measures.generation import GENERATION
 
 Figures = Mapping[str, Aggregate | Curve]
@@ -65,8 +65,12 @@ def asked_gates(config: Mapping[str, GateConfig], figures: Figures, slices: Iter
     """The gates of the configuration, those of this layer alone."""
     gates, parts = [], list(slices)
     for name, gate in config.items():
-        own, label = slice_figures(parts, gate.slice, "gates") if gate.slice else (figures, None)
-        gates.append(measured_gate(canonical_name(name, GENERATION, 1, "gates"), gate, own, label))
+        own, label = slice_figures(parts, gate.slice) if gate.slice else (figures, "")
+        canonical = canonical_name(name, GENERATION, 1, "gates")
+        if own is None:
+            gates.append(unfilled_gate(canonical, gate, parts, label))
+        else:
+            gates.append(measured_gate(canonical, gate, own, label or None))
     return gates
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -65,20 +66,28 @@ def _by_cluster(
     return sums, np.bincount(unit).astype(np.float64)
 
 
+@functools.lru_cache(maxsize=2)
+def _draws(n: int) -> npt.NDArray[np.uint16]:
+    """How often each resample draws each of n units, shape (2000, n): the same for every figure over n units."""
+    raw = np.random.PCG64(0)
+    counts = np.empty((RESAMPLES, n), dtype=np.uint16)
+    for start in range(0, RESAMPLES, _CHUNK):
+        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
+        counts[start : start + _CHUNK] = np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n)
+    return counts
+
+
 def _bootstrap(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]) -> list[Interval | None]:
     """Percentile bootstrap over units: 2,000 resamples, PCG64, seed 0.
 
     The draws use the generator's raw 64-bit stream, which NumPy keeps stable. Sums stay below 2^53, so the matrix product
     is exact and the same for any BLAS and any thread count.
     """
-    n, raw = len(sums), np.random.PCG64(0)
-    stacked = np.column_stack([sums, sizes])
+    n, stacked = len(sums), np.column_stack([sums, sizes])
     means = np.empty((RESAMPLES, sums.shape[1]))
     for start in range(0, RESAMPLES, _CHUNK):
-        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
-        counts = np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64)
-        totals = counts @ stacked
+        totals = _draws(n)[start : start + _CHUNK].astype(np.float64) @ stacked
         means[start : start + _CHUNK] = totals[:, :-1] / (totals[:, -1:] * _UNIT)
     means.sort(axis=0)
     lows, highs = _percentile(means, 0.025), _percentile(means, 0.975)

@@ -1,26 +1,46 @@
-"""Which layer a gate belongs to: one configuration holds the gates of all, and each takes its own."""
+"""Which layer a gate belongs to: one configuration holds the gates of all, and each takes its own.
+
+The registries of the other layers are loaded only where a name is not found in the layer at hand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from tripos.contracts.config import GateConfig
 from tripos.errors import ConfigError, suggest
-from tripos.measures.corpus import COLLECTION, CORPUS
-from tripos.measures.gates import ALIASES
-from tripos.measures.generation import GENERATION
+from tripos.measures.gates import ALIASES, canonical_name
 from tripos.measures.record import Measure
-from tripos.measures.retrieval import RETRIEVAL
 
 Layer = Literal["retrieval", "generation", "corpus"]
-
-LAYERS: Mapping[Layer, Mapping[str, Measure]] = {"retrieval": RETRIEVAL, "generation": GENERATION, "corpus": CORPUS}
-"""The measures of each layer. Those of one collection are the corpus layer's too, under a `collection` slice."""
+LAYERS: tuple[Layer, ...] = ("retrieval", "generation", "corpus")
 
 
-TITLES: Mapping[str, Mapping[str, Measure]] = {**LAYERS, "corpus, of one collection": COLLECTION}
-"""Every registry by the title under which its measures are listed."""
+def registry(layer: Layer | Literal["collection"]) -> Mapping[str, Measure]:
+    """The measures of one layer; `collection`: those of one collection, which are the corpus layer's too."""
+    match layer:
+        case "retrieval":
+            from tripos.measures.retrieval import RETRIEVAL
+
+            return RETRIEVAL
+        case "generation":
+            from tripos.measures.generation import GENERATION
+
+            return GENERATION
+        case "corpus":
+            from tripos.measures.corpus import CORPUS
+
+            return CORPUS
+        case "collection":
+            from tripos.measures.corpus import COLLECTION
+
+            return COLLECTION
+
+
+def titles() -> dict[str, Mapping[str, Measure]]:
+    """Every registry by the title under which its measures are listed."""
+    return {**{layer: registry(layer) for layer in LAYERS}, "corpus, of one collection": registry("collection")}
 
 
 def gates_of(layer: Layer, gates: Mapping[str, GateConfig], where: str = "gates") -> dict[str, GateConfig]:
@@ -30,22 +50,37 @@ def gates_of(layer: Layer, gates: Mapping[str, GateConfig], where: str = "gates"
     """
     own: dict[str, GateConfig] = {}
     for name, config in gates.items():
-        layers = owners(name, config)
-        if not layers:
-            every = {measure.removesuffix("@k") for measures in (*LAYERS.values(), COLLECTION) for measure in measures}
-            near = suggest(_base(name), every)
-            raise ConfigError.at(where, f'"{name}" is no measure{near}: tripos describe measures lists them', field="gates")
-        if layer in layers:
+        if _is_own(layer, name, config):
             own[name] = config
+        elif not any(_is_own(other, name, config) for other in LAYERS if other != layer):
+            raise ConfigError.at(where, f'"{name}" is no measure{_near(name)}: {_LIST}', field=f"gates.{name}")
     return own
 
 
-def owners(name: str, config: GateConfig) -> list[Layer]:
-    """The layers that have a measure of this name."""
+_LIST = "tripos describe measures lists them"
+
+
+def check_gate(name: str, config: GateConfig, limit: int) -> None:
+    """Raise ConfigError for a gate that names no measure of any layer, or a cutoff outside 1..limit."""
+    for layer in LAYERS:
+        if name in gates_of(layer, {name: config}) and not (config.slice and "collection" in config.slice):
+            canonical_name(name, registry(layer), limit if layer != "generation" else 1, "gates")
+
+
+def _is_own(layer: Layer, name: str, config: GateConfig) -> bool:
     base = _base(name)
     if config.slice is not None and "collection" in config.slice:
-        return ["corpus"] if _has(COLLECTION, base) or _has(CORPUS, base) else []
-    return [layer for layer, measures in LAYERS.items() if _has(measures, base)]
+        return layer == "corpus" and (_has(registry("collection"), base) or _has(registry("corpus"), base))
+    return _has(registry(layer), base)
+
+
+def _near(name: str) -> str:
+    return suggest(_base(name), set(_every_name()))
+
+
+def _every_name() -> Iterator[str]:
+    for measures in titles().values():
+        yield from (name.removesuffix("@k") for name in measures)
 
 
 def _has(measures: Mapping[str, Measure], base: str) -> bool:

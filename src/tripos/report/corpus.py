@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tripos.contracts.corpus_report import CollectionReport, CorpusReport
 from tripos.contracts.reports import Aggregate, Curve
-from tripos.errors import quoted
+from tripos.errors import printable, quoted
 from tripos.report.terminal import WIDTH, figure, gate_lines, squeezed, verdict_line
 
 _MAX_SLICES = 12
@@ -25,7 +25,7 @@ def render_corpus(report: CorpusReport, written: Sequence[str] = ()) -> str:
     """
     lines = [*_head(report), "", *_routing(report), "", *_flow(report), "", *_collections(report), *_links(report)]
     lines += [*_slices(report), "", *_exams(report), *_incomplete(report), *_remarks(report), "", *gate_lines(report.gates), ""]
-    return "\n".join(squeezed([*lines, *_end(report, written)])) + "\n"
+    return printable("\n".join(squeezed([*lines, *_end(report, written)]))) + "\n"
 
 
 def _head(report: CorpusReport) -> Iterator[str]:

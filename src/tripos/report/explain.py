@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from tripos.contracts.explanation import PLACES, Charge, Explanation, Story
-from tripos.errors import quoted
+from tripos.errors import printable, quoted
 from tripos.report.terminal import WIDTH, figure, squeezed
 
 _MAX_NAMED = 6
@@ -14,7 +14,8 @@ _MAX_NAMED = 6
 
 def render_explanation(explanation: Explanation) -> str:
     """Where the failed queries were lost, as text without colour."""
-    return "\n".join(squeezed([*_head(explanation), "", *_places(explanation), "", *_end(explanation)])) + "\n"
+    lines = [*_head(explanation), "", *_places(explanation), "", *_end(explanation)]
+    return printable("\n".join(squeezed(lines))) + "\n"
 
 
 def _head(explanation: Explanation) -> Iterator[str]:
@@ -50,18 +51,14 @@ def _end(explanation: Explanation) -> Iterator[str]:
 def render_story(story: Story) -> str:
     """One query's story, as text without colour."""
     lines = [_title(story), f"{'needs':<12}{_needs(story)}", *_steps(story), *_keeps(story.charge)]
-    return "\n".join(lines) + "\n"
+    return printable("\n".join(lines)) + "\n"
 
 
 def _title(story: Story) -> str:
-    asked = f'"{_printable(story.query)}"' if story.query else "(no text)"
+    asked = f'"{story.query}"' if story.query else "(no text)"
     state = f"failed: {story.charge.lost.replace('_', ' ')}" if story.charge else "failed nowhere"
     lines = textwrap.wrap(f"{quoted(story.query_id)}  {asked}      {state}", WIDTH, subsequent_indent=" " * 12)
     return "\n".join([*lines, *(f"{'':<12}{line}" for line in story.outcome)])
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _needs(story: Story) -> str:

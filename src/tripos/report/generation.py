@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tripos.contracts.generation import STATUSES
 from tripos.contracts.generation_report import GenerationReport, NamedModel
 from tripos.contracts.reports import Aggregate, Curve, Slice
-from tripos.errors import quoted
+from tripos.errors import printable, quoted
 from tripos.measures.generation import GENERATION
 from tripos.report.terminal import WIDTH, figure, gate_lines, squeezed, verdict_line
 
@@ -31,7 +31,7 @@ def render_generation(report: GenerationReport, written: Sequence[str] = ()) -> 
     lines = [*_head(report), "", *_table(report), "", *_statuses(report), "", *_slices(report.slices), *_apart(report)]
     lines += [*_citations(report), *_abstentions(report), *_incomplete(report), *_remarks(report), ""]
     lines += [*gate_lines(report.gates), "", *_end(report, written)]
-    return "\n".join(squeezed(lines)) + "\n"
+    return printable("\n".join(squeezed(lines))) + "\n"
 
 
 def _head(report: GenerationReport) -> Iterator[str]:

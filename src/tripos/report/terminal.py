@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tripos.contracts.reports import Aggregate, Curve, Gate, RetrievalReport, Slice, Verdict
+from tripos.errors import printable
 from tripos.measures.retrieval import RETRIEVAL
 
 WIDTH = 100
@@ -39,7 +40,7 @@ def render(report: RetrievalReport, cutoffs: Sequence[int], written: Sequence[st
     lines += _integration(report) if report.scope == "integration" else [*_table(report, shown), *_curve(report), ""]
     lines += [*_slices(report.slices, shown), *_exams(report), *_incomplete(report, shown), *_ties(report)]
     lines += [*_remarks(report), "", *gate_lines(report.gates), "", *_end(report, written)]
-    return "\n".join(squeezed(lines)) + "\n"
+    return printable("\n".join(squeezed(lines))) + "\n"
 
 
 def squeezed(lines: Sequence[str]) -> Iterator[str]:

@@ -280,13 +280,13 @@ def decide_gates(inputs: Inputs, columns: CorpusColumns, measured: Measured, exa
     ]
     for name, config in gates_of("corpus", inputs.config.gates).items():
         by_collection = config.slice is not None and "collection" in config.slice
-        figures: gating.Figures = measured.overall
-        label = None
-        if config.slice:
-            slices = parts if by_collection else measured.slices
-            figures, label = gating.slice_figures(slices, config.slice, "gates")
+        slices = parts if by_collection else measured.slices
+        figures, label = gating.slice_figures(slices, config.slice) if config.slice else (measured.overall, "")
+        if figures is None:
+            gates.append(gating.unfilled_gate(name, config, slices, label))
+            continue
         width = _width(figures) if by_collection else inputs.depth.limit
-        gates.append(gating.asked_gate(_canonical(name, config.slice, width), config, figures, label))
+        gates.append(gating.asked_gate(_canonical(name, config.slice, width), config, figures, label or None))
     return gates
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,18 +43,6 @@ from tripos.measures.layers import gates_of
 Progress = Callable[[int, int], None]
 
 
-class Course(NamedTuple):
-    """Progress over one of several stretches: what lies before it, and how much there is in all (0: not known)."""
-
-    tell: Progress
-    before: int
-    total: int
-
-    def __call__(self, done: int, _of: int = 0) -> None:
-        """Tell how far this stretch has come."""
-        self.tell(self.before + done, self.total)
-
-
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What was read before any row: where the rows are, the ground they stand on, and the ruler."""
@@ -68,7 +56,7 @@ class Inputs:
     components: Mapping[str, Component]
     phrases: Phrases
     findings: Findings
-    course: Course | None
+    progress: Progress | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +145,24 @@ def read(config: Config, options: Options, progress: Progress | None) -> Inputs:
     gates_of("generation", config.gates)
     phrases = Phrases(config.generation.abstention.languages, config.generation.abstention.phrases)
     bound = lists = corpus = None
-    lines = count_lines(source.combined or source.answers or "") if progress else 0
-    course = None if progress is None else Course(progress, 0, lines)
+    lines, before = count_lines(source.combined or source.answers or "") if progress else 0, 0
     components: Mapping[str, Component] = dict.fromkeys("ABCD", NO_CORPUS)
     if config.generation.retrieval_report:
         bound = bind(config.generation.retrieval_report, config, findings)
-        if course is not None:
-            before = bound.report.counts.result_rows
-            course = course._replace(total=lines and lines + before)
-        lists = lists_of(bound, findings, course)
-        course = course and course._replace(before=bound.report.counts.result_rows)
+        before = bound.report.counts.result_rows
+        lists = lists_of(bound, findings, stretch(progress, 0, lines and lines + before))
         corpus, components = bound.corpus, bound.components
     elif config.fragments:
         reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
         corpus, built = load_corpus(config.fragments, config.acl_default, findings, **reading)
         components = {**components, "A": built.component(config.acl_default)}
-    return Inputs(config, options, source, bound, lists, corpus, components, phrases, findings, course)
+    rest = stretch(progress, before, lines and lines + before)
+    return Inputs(config, options, source, bound, lists, corpus, components, phrases, findings, rest)
+
+
+def stretch(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Progress over one of several stretches: `before` rows lie before it, of `total` in all (0: not known)."""
+    return None if progress is None else lambda done, _of: progress(before + done, total)
 
 
 def check(inputs: Inputs, tally: Tally) -> Iterator[tuple[Pair, Shown]]:
@@ -183,8 +173,8 @@ def check(inputs: Inputs, tally: Tally) -> Iterator[tuple[Pair, Shown]]:
     checker = Checker(Resolver(inputs.corpus), findings, system=system, lenient=options.lenient)
     pairs = read_pairs(inputs.source, tally.seen, findings, lenient=options.lenient, allow_extra=options.allow_extra)
     for n, pair in enumerate(pairs):
-        if inputs.course is not None and n % 500 == 0:
-            inputs.course(n)
+        if inputs.progress is not None and n % 500 == 0:
+            inputs.progress(n, 0)
         listed = inputs.lists.get(pair.judged.query_id) if inputs.lists is not None else None
         evidence = shown_to(pair, listed)
         checker.check(pair, evidence)

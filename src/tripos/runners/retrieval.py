@@ -27,7 +27,7 @@ from tripos.contracts.reports import (
     Ties,
 )
 from tripos.contracts.retrieval import RetrievalJudgment, RetrievalMiss
-from tripos.errors import Findings, NothingToEvaluate, UsageError
+from tripos.errors import ConfigError, Findings, NothingToEvaluate, UsageError
 from tripos.files.retrieval import Located, load_corpus, load_judgments, load_timings
 from tripos.fingerprint import (
     NO_CORPUS,
@@ -46,6 +46,8 @@ from tripos.measures.retrieval import INTEGRATION, RETRIEVAL, TIED
 from tripos.runners.contents import counts_of, exploratory, provenance_of, rows_of, warnings_of
 from tripos.runners.parts import Job, Progress, align_file
 
+MAX_CUTOFFS = 40
+
 HEADLINE = (1, 5, 10, 20, 50)
 """Cutoffs that get intervals, where the user names none."""
 
@@ -59,6 +61,7 @@ class Inputs:
     headline: tuple[int, ...]
     judgments: list[Located]
     corpus: Corpus | None
+    corpus_is_whole: bool
     components: dict[str, Component]
     findings: Findings
 
@@ -137,6 +140,7 @@ def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
     assert config.judgments.retrieval is not None
     judgments = load_judgments([config.judgments.retrieval], findings, **reading)
     corpus, component = None, NO_CORPUS
+    before = findings.n_errors
     if config.fragments:
         corpus, built = load_corpus(config.fragments, config.acl_default, findings, **reading)
         component = built.component(config.acl_default)
@@ -147,7 +151,8 @@ def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
         "D": depth_component(config.depth),
     }
     headline = headline_cutoffs(config.depth.limit, config.depth.handed_on, cutoffs)
-    return Inputs(config, options, headline, judgments, corpus, components, findings)
+    is_whole = findings.n_errors == before
+    return Inputs(config, options, headline, judgments, corpus, is_whole, components, findings)
 
 
 def require(config: Config, *, judgments: bool, ranked_results: bool, mode: bool) -> None:
@@ -164,6 +169,8 @@ def require(config: Config, *, judgments: bool, ranked_results: bool, mode: bool
 
 def headline_cutoffs(limit: int, top_k: int, asked: Sequence[int]) -> tuple[int, ...]:
     """The cutoffs that get intervals, ascending and distinct; raises UsageError for one outside 1..limit."""
+    if len(asked) > MAX_CUTOFFS:
+        raise UsageError(f"{len(asked)} cutoffs: at most {MAX_CUTOFFS} may be asked for; report.json has every k anyway")
     outside = [k for k in asked if not 1 <= k <= limit]
     if outside:
         raise UsageError(f"cutoff {outside[0]} is outside 1..{limit} (limit)")
@@ -177,7 +184,7 @@ def check(inputs: Inputs) -> list[RetrievalJudgment]:
     reviewed = [j for j in inputs.judgments if j.row.review_status == "reviewed"]
     check_judgments(reviewed, findings)
     check_depths(reviewed, config.depth.limit, findings)
-    if inputs.corpus is not None and inputs.corpus.sources:
+    if inputs.corpus is not None and inputs.corpus_is_whole:  # else a faulty fragment would be told as missing, too
         check_against_corpus(reviewed, inputs.corpus, findings, lenient=options.lenient)
     findings.raise_errors()
     scored = [j.row for j in reviewed if j.row.scored and options.split in ("all", j.row.split)]
@@ -320,20 +327,24 @@ def decide_gates(inputs: Inputs, columns: RetrievalColumns, measured: Measured) 
     }
     gates = [gating.complete_gate(incomplete, len(columns), inputs.options.allow_incomplete)]
     gates += gating.standing_gates(measured.overall, measured.exam, limits)
-    where = "gates"
-    for name, config in gates_of("retrieval", inputs.config.gates, where).items():
-        figures, label = (
-            gating.slice_figures(measured.slices, config.slice, where) if config.slice else (measured.overall, None)
-        )
-        canonical = gating.canonical_name(name, measures_of(inputs.config), columns.limit, where)
-        gates.append(gating.asked_gate(canonical, config, figures, label))
+    for name, config in gates_of("retrieval", inputs.config.gates).items():
+        canonical = gating.canonical_name(name, measures_of(inputs.config), columns.limit, "gates")
+        figures, label = gating.slice_figures(measured.slices, config.slice) if config.slice else (measured.overall, "")
+        if figures is None:
+            gates.append(gating.unfilled_gate(canonical, config, measured.slices, label))
+        else:
+            gates.append(gating.asked_gate(canonical, config, figures, label or None))
     return gates
 
 
-def check_gates(config: Config, where: str) -> None:
+def check_gates(config: Config) -> None:
     """Raise ConfigError for a gate that names no measure or no cutoff, before anything is read."""
-    for name in gates_of("retrieval", config.gates, where):
-        gating.canonical_name(name, measures_of(config), config.depth.limit, where)
+    seen: dict[tuple[str, str], str] = {}
+    for name, gate in gates_of("retrieval", config.gates).items():
+        canonical = gating.canonical_name(name, measures_of(config), config.depth.limit, "gates")
+        other = seen.setdefault((canonical, str(gate.slice)), name)
+        if other != name:
+            raise ConfigError.at("gates", f'"{name}" and "{other}" are one gate: keep one', field=f"gates.{name}")
 
 
 def measures_of(config: Config) -> dict[str, Measure]:

@@ -22,7 +22,7 @@ from tripos.contracts.retrieval import RetrievalJudgment
 from tripos.errors import Findings, NothingToEvaluate, Place, UsageError
 from tripos.files.jsonl import dump_line, write_lines
 from tripos.files.retrieval import Located, load_corpus, load_judgments, split_name
-from tripos.files.streams import STDIN, only_one_stdin, whole
+from tripos.files.streams import check_outputs, only_one_stdin, whole
 from tripos.fingerprint import policy_component
 from tripos.search.checked import checked
 from tripos.search.protocol import Factory, Hit, Query, Searcher
@@ -249,11 +249,5 @@ def check_output(output: str, latency: Latency, inputs: Inputs) -> None:
         if latency == "file":
             raise UsageError("--latency file needs a file to stand beside: with --output - use --latency inline or none")
         return
-    targets = {Path(output).resolve(): output}
-    if latency == "file":
-        if beside(output).resolve() in targets:
-            raise UsageError(f"--output {output}: {TIMINGS} is the name of the timings: choose another, or --latency none")
-        targets[beside(output).resolve()] = str(beside(output))
-    for path in [*(split_name(f)[1] for f in inputs.fragments), *inputs.judgments]:
-        if path != STDIN and (target := targets.get(Path(path).resolve())):
-            raise UsageError(f"{target} is an input of this command: a search never replaces what it reads")
+    inside = [*(split_name(f)[1] for f in inputs.fragments), *inputs.judgments]
+    check_outputs([output, *([beside(output)] if latency == "file" else [])], inside)

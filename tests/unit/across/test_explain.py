@@ -57,17 +57,23 @@ def test_a_run_without_a_failure_has_no_charge(tmp_path: Path) -> None:
     assert "no query failed" in run(tmp_path, EXPLAIN).out
 
 
+def _later(first: Lost) -> Lost:
+    """A place further down the list that can be broken beside the first; the first itself where there is none."""
+    order = list(PLACES)
+    if first in ("incomplete", "wrongly_abstained"):  # there is no answer to break
+        return first
+    return "not_cited" if order.index(first) < order.index("not_cited") else "unfaithful" if first == "bad_citation" else first
+
+
 def test_the_first_place_that_applies_is_taken_and_shares_add_up(tmp_path: Path) -> None:
     """Each query is broken at two places of the list, one after the other."""
-    places = [place for place in PLACES if place not in ("absent", "not_empty", "answered_unanswerable")]
+    places: list[Lost] = [place for place in PLACES if place not in ("absent", "not_empty", "answered_unanswerable")]
     cases = [case(n) for n in range(QUERIES)]
     wanted: dict[str, Lost] = {}
     for n, (one, first) in enumerate(zip(cases, places, strict=False)):
-        later = [p for p in ("not_cited", "unfaithful") if list(PLACES).index(p) > list(PLACES).index(first)]  # type: ignore[arg-type]
-        if first in ("incomplete", "wrongly_abstained") or not later:
-            later = []
-        for place in [*later[:1], first] if n % 2 else [first, *later[:1]]:
-            BREAKS[place](one)  # type: ignore[index]
+        second = _later(first)
+        for place in (second, first) if n % 2 else (first, second):
+            BREAKS[place](one)
         wanted[one.name] = first
     write(tmp_path, cases)
     evaluate(tmp_path)
@@ -131,3 +137,48 @@ def test_an_unknown_query_is_named_with_the_nearest(tmp_path: Path) -> None:
 def test_without_a_retrieval_report_it_says_what_to_do(tmp_path: Path) -> None:
     outcome = run(tmp_path, EXPLAIN)
     assert (outcome.code, "no retrieval report in ." in outcome.err) == (2, True)
+
+
+def test_a_requirement_counts_before_the_sources(tmp_path: Path) -> None:
+    """The expected source stands beyond the top K, but another fragment that serves was shown, and not cited."""
+    cases = [case(n) for n in range(QUERIES)]
+    one = cases[3]
+    BREAKS["not_shown"](one)
+    assert one.generation is not None
+    one.generation["citation_requirements"][0]["acceptable_fragment_ids"].append("filler0::f1")
+    one.generation["accepted_fragment_ids"].append("filler0::f1")
+    write(tmp_path, cases)
+    evaluate(tmp_path)
+    (charge,) = account(tmp_path).charges
+    assert (charge.lost, charge.layer, charge.unit) == ("not_cited", "generation", "r-q03")
+
+
+def test_verdicts_of_another_run_are_refused(tmp_path: Path) -> None:
+    broken(tmp_path, "unfaithful")
+    results = tmp_path / "generation" / "generation-results.jsonl"
+    results.write_text("\n".join(results.read_text().splitlines()[:-1]) + "\n")
+    outcome = run(tmp_path, EXPLAIN)
+    assert (outcome.code, "the two were not written together" in outcome.err) == (3, True)
+
+
+def test_the_story_of_a_query_that_failed_nowhere(tmp_path: Path) -> None:
+    broken(tmp_path, "rank")
+    text = run(tmp_path, [*EXPLAIN, "q00"]).out
+    assert text.splitlines()[0] == 'q00  "What of q00?"      failed nowhere'
+    assert "cited       ✓ cited" in text
+    assert "lost here" not in text
+
+
+def test_the_account_for_a_person_names_every_place_with_its_share(tmp_path: Path) -> None:
+    cases = [case(n) for n in range(QUERIES)]
+    for one in cases[:3]:
+        BREAKS["rank"](one)
+    BREAKS["unfaithful"](cases[9])
+    write(tmp_path, cases)
+    evaluate(tmp_path)
+    lines = run(tmp_path, EXPLAIN).out.splitlines()
+    assert [line.split() for line in lines if line.startswith(("rank", "unfaithful"))] == [
+        ["rank", "3", ".750", "q00", "q01", "q02"],
+        ["unfaithful", "1", ".250", "q09"],
+    ]
+    assert lines[-1] == "next: tripos explain q00"

@@ -60,7 +60,7 @@ def test_merge_is_reciprocal_rank_fusion() -> None:
 
 
 def test_expansion_follows_links_within_what_the_reader_may_see() -> None:
-    policy = {"share": 1, "expansion": {"fields": ["antidote"]}}
+    policy: dict[str, Any] = {"share": 1, "expansion": {"fields": ["antidote"]}}
     row = system(**policy).answer(asked("cough dose children", "everyone"))
     assert row.merged == ("d1::f1",)
     assert row.expansion is not None
@@ -73,7 +73,7 @@ def test_expansion_follows_links_within_what_the_reader_may_see() -> None:
 
 
 def test_what_is_added_pushes_out_the_last_of_a_full_list() -> None:
-    policy = {"router": "all", "expansion": {"fields": ["antidote"], "seeds": 1}}
+    policy: dict[str, Any] = {"router": "all", "expansion": {"fields": ["antidote"], "seeds": 1}}
     row = system({"top_k": 1}, **policy).answer(asked("cough dose children"))
     assert row.final == ("d2::f1",)
 

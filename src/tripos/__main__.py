@@ -1,0 +1,5 @@
+"""`python -m tripos`."""
+
+from tripos.cli.app import main
+
+main()
