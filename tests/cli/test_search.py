@@ -134,7 +134,7 @@ def test_a_configuration_names_files_and_policy(folder: Path) -> None:
     ("arguments", "error", "said"),
     [
         ((*FILES, "-o", "r", "--mode", "hybrid"), UsageError, "only lexical is embedded"),
-        ((*FILES, "-o", "r", "--mode", ""), UsageError, "search.mode: is empty"),
+        ((*FILES, "-o", "r", "--mode", ""), UsageError, "--mode is empty"),
         ((*FILES, "-o", "r", "--lexical", "k1"), UsageError, "write KEY=VALUE"),
         ((*FILES, "-o", "r", "--lexical", "k1=null"), UsageError, "the value must be a string, a number"),
         ((*FILES, "-o", "r", "--lexical", f"k1={2**60}"), UsageError, "the value must be a string, a number"),

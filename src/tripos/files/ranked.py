@@ -267,7 +267,7 @@ def _columnar(place: Place, row: ColumnarResults) -> RankedRow:
         place=place,
         query_id=row.query_id,
         fragment_ids=row.fragment_ids,
-        scores=row.scores,
+        scores=row.scores or None,
         latency_ms=row.latency_ms,
         error=row.error,
         corpus_digest=row.corpus_digest,

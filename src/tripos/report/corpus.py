@@ -165,9 +165,11 @@ def _incomplete(report: CorpusReport) -> Iterator[str]:
 
 def _remarks(report: CorpusReport) -> Iterator[str]:
     counts = report.counts
-    told = [(counts.without_judgment, "queries have results but no scored judgment")]
-    told += [(counts.beyond_top_k, "merged fragments lie beyond top K")]
-    remarks = [f"{n} {text}" for n, text in told if n]
+    told = [
+        (counts.without_judgment, "query has results but no scored judgment", "queries have results but no scored judgment"),
+        (counts.beyond_top_k, "merged fragment lies beyond top K", "merged fragments lie beyond top K"),
+    ]
+    remarks = [f"{n} {one if n == 1 else many}" for n, one, many in told if n]
     if remarks or report.warnings:
         yield f"{'counted':<17}" + "; ".join([*remarks, *report.warnings])
 

@@ -22,12 +22,12 @@ from tripos.columns.bound import Bound, Lists, bind, lists_of
 from tripos.columns.generation import ANSWERABLE, CODES, PARTIAL, Gatherer, GenerationColumns, groups_of
 from tripos.columns.rows import Kept, Tally
 from tripos.columns.verdicts import Ruler, verdict
-from tripos.contracts.config import Config, GenerationConfig, Options
+from tripos.contracts.config import Config, Options
 from tripos.contracts.generation import STATUSES, Status
-from tripos.contracts.generation_report import GenerationReport, NamedModel, Partial, RetrievalBasis, RiskCoverage
+from tripos.contracts.generation_report import GenerationReport, Partial, RiskCoverage
 from tripos.contracts.index import Corpus
 from tripos.contracts.reports import Component, Gate, Slice
-from tripos.errors import Findings, NothingToEvaluate, UsageError, quoted
+from tripos.errors import Findings, NothingToEvaluate, UsageError
 from tripos.files.generation import Pair, Source, read_pairs
 from tripos.files.judges import load_judges
 from tripos.files.retrieval import load_corpus, split_name
@@ -39,6 +39,7 @@ from tripos.measures.answers import Figures, figures, risk_coverage
 from tripos.measures.generation import GENERATION, PARTIAL_MEASURES
 from tripos.measures.intervals import quantile
 from tripos.measures.layers import gates_of
+from tripos.runners.generation_contents import about_names, basis, label, named, targets
 
 Progress = Callable[[int, int], None]
 
@@ -135,8 +136,8 @@ def source_of(config: Config) -> Source:
 def inputs_of(config: Config) -> list[str]:
     """Every file that the evaluation is told to read."""
     own, source = config.generation, source_of(config)
-    named = (own.retrieval_report, source.combined, source.judgments, source.answers, own.approved_judges)
-    return [path for path in named if path] + [split_name(path)[1] for path in config.fragments]
+    files = (own.retrieval_report, source.combined, source.judgments, source.answers, own.approved_judges)
+    return [path for path in files if path] + [split_name(path)[1] for path in config.fragments]
 
 
 def read(config: Config, options: Options, progress: Progress | None) -> Inputs:
@@ -234,7 +235,7 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
     """Judge by the gates, bind to the fingerprint, and name the run by its content."""
     config, columns, tally, bound = inputs.config, aligned.columns, aligned.tally, inputs.bound
     gates = decide_gates(inputs, aligned, measured)
-    name, scope = _label(config, bound)
+    name, scope = label(config, bound)
     content: dict[str, Any] = {
         "name": name,
         "scope": scope,
@@ -243,10 +244,10 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
         "judgments_digest": tally.judged.unordered(),
         "answers_digest": tally.answered.unordered(),
         "binding": aligned.stamps.binding,
-        "retrieval": None if bound is None else _basis(bound),
-        "model": _named(config.generation.model or tally.only_model),
-        "judge": _named(config.generation.judge_model),
-        "targets": _targets(config),
+        "retrieval": None if bound is None else basis(bound),
+        "model": named(config.generation.model or tally.only_model),
+        "judge": named(config.generation.judge_model),
+        "targets": targets(config),
         "form": inputs.source.form,
         "completeness": "not_checkable" if inputs.source.combined else "checked",
         "reading": inputs.options.model_dump(include={"lenient", "allow_extra", "allow_incomplete"}),
@@ -279,17 +280,6 @@ def decide_gates(inputs: Inputs, aligned: Aligned, measured: Measured) -> list[G
     return gates + generation_gates.asked_gates(own, measured.overall, measured.slices)
 
 
-def _label(config: Config, bound: Bound | None) -> tuple[str, str]:
-    """Name and scope: as configured, else those of the retrieval report."""
-    given = config.model_fields_set
-    if bound is None:
-        return config.name, config.scope
-    return (
-        config.name if "name" in given else bound.report.name,
-        config.scope if "scope" in given else bound.report.scope,
-    )
-
-
 def _fingerprint(inputs: Inputs, tally: Tally) -> dict[str, Any]:
     own = None if inputs.bound is None else inputs.bound.report.fingerprint
     taken = {
@@ -304,34 +294,6 @@ def _fingerprint(inputs: Inputs, tally: Tally) -> dict[str, Any]:
         "system": None if own is None else own.system,
         "measurement": digest(taken),
         "components": dict(inputs.components),
-    }
-
-
-def _basis(bound: Bound) -> RetrievalBasis:
-    corpus = bound.components["A"].values or {}
-    return RetrievalBasis(
-        run_id=bound.report.run_id,
-        results_digest=bound.report.results_digest,
-        mode=bound.search.mode,
-        limit=bound.depth.limit,
-        top_k=bound.depth.handed_on,
-        unit=bound.depth.unit,
-        mean_fragments_a_source=corpus.get("mean_fragments_a_source"),
-        mean_characters_a_fragment=corpus.get("mean_characters_a_fragment"),
-    )
-
-
-def _named(name: str | None) -> NamedModel | None:
-    return None if name is None else NamedModel(name=name, pinned=bool(name.rpartition("@")[0] and name.rpartition("@")[2]))
-
-
-def _targets(config: Config) -> dict[str, Any]:
-    own = config.generation
-    return {
-        "faithfulness": own.faithfulness_target,
-        "qualified": own.qualified_answer_target,
-        "abstention": own.abstention_target,
-        "dropped": own.dropped_gates,
     }
 
 
@@ -352,30 +314,7 @@ def _warnings(inputs: Inputs, aligned: Aligned) -> list[str]:
         (bare, f"{bare} answerable rows name no requirement"),
         (tally.without_list, f"{tally.without_list} queries have no list in the bound retrieval run"),
     ]
-    return [text for holds, text in told if holds] + _about_names(inputs.config.generation, tally)
-
-
-def _about_names(config: GenerationConfig, tally: Tally) -> list[str]:
-    named = {"model": config.model or tally.only_model, "judge model": config.judge_model}
-    others = sorted(tally.models - {config.model}) if config.model else []
-    told = [
-        (named["model"] is None, "the model is not named (--model)"),
-        (tally.sources.keys() - {"human"} and not config.judge_model, "nobody is named who gave the scores (--judge-model)"),
-        (
-            named["model"] and named["model"] == config.judge_model,
-            "the judge is the model under test: it marks its own answers",
-        ),
-        (others, f"answers name another model: {', '.join(map(quoted, others[:3]))}"),
-    ]
-    unpinned = [
-        (not _pinned(name), f"{role} {quoted(name)} is unpinned: name@revision") for role, name in named.items() if name
-    ]
-    return [text for holds, text in (*told, *unpinned) if holds]
-
-
-def _pinned(name: str) -> bool:
-    named = _named(name)
-    return named is not None and named.pinned
+    return [text for holds, text in told if holds] + about_names(inputs.config.generation, tally)
 
 
 def _provenance(inputs: Inputs, aligned: Aligned, paths: Mapping[str, str], today: date) -> dict[str, Any]:
@@ -383,12 +322,12 @@ def _provenance(inputs: Inputs, aligned: Aligned, paths: Mapping[str, str], toda
     source = inputs.source
     files = [("retrieval_report", config.generation.retrieval_report), ("input", source.combined)]
     files += [("judgments", source.judgments), ("answers", source.answers)]
-    named: list[tuple[str, str, str | None]] = [(role, paths.get(path, path), None) for role, path in files if path]
-    named += [("fragments", paths.get(path, path), name) for name, path in map(split_name, config.fragments)]
+    known: list[tuple[str, str, str | None]] = [(role, paths.get(path, path), None) for role, path in files if path]
+    known += [("fragments", paths.get(path, path), name) for name, path in map(split_name, config.fragments)]
     judges = load_judges(config.generation.approved_judges) if config.generation.approved_judges else None
     return {
         "tool": f"tripos {__version__}",
-        "inputs": [{"role": role, "path": path, "collection": name} for role, path, name in named],
+        "inputs": [{"role": role, "path": path, "collection": name} for role, path, name in known],
         "latency_ms": {"n": len(given), **{f"p{q}": quantile(given, q / 100) for q in (50, 95, 99)}},
         "judge_approval": approval(config.generation.judge_model, judges, today),
     }

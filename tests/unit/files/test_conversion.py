@@ -225,7 +225,7 @@ def some_rows(draw: st.DrawFn, form: str) -> list[Row]:
 
 @pytest.mark.parametrize("form", ["nested", "columnar"])
 @given(data=st.data())
-@settings(SETTINGS, max_examples=15)
+@settings(SETTINGS, max_examples=10)
 def test_any_rows_there_and_back(form: str, data: st.DataObject) -> None:
     rows = data.draw(some_rows(form))
     with tempfile.TemporaryDirectory() as folder:
@@ -257,13 +257,13 @@ def test_all_three_say_the_same_when_read(form: str, tmp_path: Path) -> None:
     for name in ("r.jsonl", PARQUET, BACK):
         findings = Findings()
         own = [r for r in read_ranked(str(tmp_path / name), findings) if r.query_id != "deep"]  # deep is flat, with a gap
-        told.append(sorted((r.query_id, *r.fragment_ids, f"{r.latency_ms} {r.error} {numbers_of(r)}") for r in own))
+        told.append(sorted((r.query_id, *r.fragment_ids, f"{r.error} {numbers_of(r)}") for r in own))
         assert findings.errors == []
     assert told[0] == told[1] == told[2]
 
 
 def numbers_of(row: RankedRow) -> list[float]:
-    return list(map(float, row.scores or ()))
+    return [float(number) for number in (row.latency_ms, *(row.scores or ())) if number is not None]
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".zst", zstandard.ZstdCompressor().compress)])

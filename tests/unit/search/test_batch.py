@@ -370,7 +370,7 @@ def test_what_cannot_be_plugged_in_is_told(module: str, reference: str, said: st
     [
         ("golden.jsonl", "none", "golden.jsonl is an input of this command"),
         ("../{}/fragments.jsonl", "none", "fragments.jsonl is an input of this command"),
-        ("timings.jsonl", "file", "timings.jsonl is the name of the timings"),
+        ("timings.jsonl", "file", "two outputs would be one file"),
         ("-", "file", "--latency file needs a file to stand beside"),
     ],
 )
