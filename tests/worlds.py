@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.builders import Order, Row, World, judgment
-from tests.differential.oracle import Oracle, catalogued
+from tests.differential.oracle import Oracle, catalogued, in_order
 
 SOURCES = ("a", "b", "é", "日本", "d::e")
 GROUPS = ("staff", "board")
@@ -101,7 +101,8 @@ def quotes(draw: st.DrawFn, world: World) -> Row:
         return {"source_id": draw(st.sampled_from(names)), "quote": "alpha  beta"}
     oracle, chosen = Oracle(world), draw(st.sampled_from(list(world.fragments)))
     source = oracle.source(chosen["fragment_id"], None)
-    own = [row["text"] for row in world.fragments if oracle.source(row["fragment_id"], None) == source]
+    rows = [row for row in world.fragments if oracle.source(row["fragment_id"], None) == source]
+    own = [row["text"] for row in sorted(rows, key=lambda row: in_order(row["fragment_id"]))]
     start = draw(st.integers(0, len(own) - 1))
     words = " ".join(own[start : start + draw(st.integers(1, 2))]).split()
     first = draw(st.integers(0, len(words) - 1))

@@ -41,11 +41,9 @@ def test_importing_the_package_loads_nothing() -> None:
     assert loaded("import tripos") & {"numpy", "pydantic", "typer"} == set()
 
 
-def test_an_evaluation_loads_no_search_and_no_network() -> None:
-    assert (
-        loaded("import tripos.runners.retrieval") & {"bm25s", "duckdb", "litellm", "typer", "rich", "httpx", "requests"}
-        == set()
-    )
+@pytest.mark.parametrize("module", ["runners.retrieval", "runners.generation", "runners.corpus", "across.stories"])
+def test_an_evaluation_loads_no_search_and_no_network(module: str) -> None:
+    assert loaded(f"import tripos.{module}") & {"bm25s", "duckdb", "litellm", "typer", "rich", "httpx", "requests"} == set()
 
 
 def test_public_names_are_sorted_and_there() -> None:

@@ -157,3 +157,18 @@ def test_print_config_tells_where_each_setting_came_from(tmp_path: Path) -> None
     assert rows["judgments.corpus"] == ['"j.jsonl"', "file"]
     assert rows["corpus.results"] == ['"r.jsonl"', "flag"]
     assert rows["corpus.retrieval_report"][0] == '"full/retrieval/report.json"'
+
+
+@pytest.mark.parametrize(
+    ("command", "gate", "other"),
+    [
+        ("eval-corpus", "citation_precision=1", "generation"),
+        ("eval-corpus", "hit@1=1", "retrieval"),
+        ("eval-retrieval", "kept_final=1", "corpus"),
+        ("eval-generation", "kept_final=1", "corpus"),
+    ],
+)
+def test_a_gate_flag_of_another_layer_is_refused(tmp_path: Path, command: str, gate: str, other: str) -> None:
+    outcome = run(tmp_path, [command, "--fail-under", gate])
+    assert outcome.code == 2
+    assert f"is a measure of eval-{other}: give it there" in outcome.err

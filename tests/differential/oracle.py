@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import struct
 import unicodedata
 from collections import Counter
@@ -39,6 +40,14 @@ class Ranking:
     raw: list[str] = field(default_factory=list)
     fragments: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+
+
+def in_order(name: str) -> list[tuple[bool, int, str]]:
+    """Neighbours in a source are told by id, digits read as numbers."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [
+        (part.isascii() and part.isdecimal(), int(part) if part.isascii() and part.isdecimal() else 0, part) for part in parts
+    ]
 
 
 class Oracle:
@@ -107,7 +116,7 @@ class Oracle:
 
     def ways(self, evidence: Row) -> list[set[str]]:
         """The sets of fragments that each hold the quote: every fragment alone, else the shortest runs of neighbours."""
-        own = [name for name in self.corpus if self.source(name, None) == evidence["source_id"]]
+        own = sorted((n for n in self.corpus if self.source(n, None) == evidence["source_id"]), key=in_order)
         quote = _plain(evidence["quote"])
         for length in range(1, len(own) + 1):
             runs = [own[i : i + length] for i in range(len(own) - length + 1)]

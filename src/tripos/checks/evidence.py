@@ -19,9 +19,10 @@ def normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def natural(name: str) -> list[tuple[int, str]]:
-    """A sort key that reads digits as numbers: f2 before f10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+def natural(name: str) -> tuple[list[tuple[bool, int, str]], str]:
+    """A sort key that reads digits as numbers, f2 before f10; distinct for distinct names."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(part[0] in "0123456789", int(part) if part[0] in "0123456789" else 0, part) for part in parts], name
 
 
 def holders(source_id: str, quote: str, corpus: Corpus) -> list[Alternative]:

@@ -64,7 +64,7 @@ def eval_corpus(
         "depth.top_k": top_k,
         "depth.unit": unit and unit.value,
     }
-    settings = settle(config, flags, gate_flags(fail_under, fail_over))
+    settings = settle(config, flags, gate_flags(fail_under, fail_over, "corpus"))
     if print_config:
         return show_config(settings.rows, as_json)
 

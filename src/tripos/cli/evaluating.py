@@ -144,7 +144,7 @@ def eval_retrieval(
         "depth.top_k": top_k,
         "depth.unit": unit and unit.value,
     }
-    settings = settle(config, flags, gate_flags(fail_under, fail_over))
+    settings = settle(config, flags, gate_flags(fail_under, fail_over, "retrieval"))
     if print_config:
         return show_config(settings.rows, as_json)
 

@@ -48,7 +48,8 @@ def explain(
         from tripos.report.explain import render_explanation
 
         found = account(loaded, findings)
-        return _show(found, render_explanation(found), as_json)
+        where = f" --config {config}" if config else f" --run {run}" if run else ""
+        return _show(found, render_explanation(found, where), as_json)
     from tripos.across.stories import story
     from tripos.report.explain import render_story
 

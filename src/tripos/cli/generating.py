@@ -85,7 +85,7 @@ def eval_generation(
         "generation.abstention.phrases": abstention_phrase,
     }
     _one_form(input, judgments, answers)
-    settings = settle(config, flags, gate_flags(fail_under, fail_over))
+    settings = settle(config, flags, gate_flags(fail_under, fail_over, "generation"))
     if print_config:
         return show_config(settings.rows, as_json)
 

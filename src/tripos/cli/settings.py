@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.contracts.config import Config, merged, origins
+from tripos.contracts.config import Config, GateConfig, merged, origins
 from tripos.errors import ConfigError, UsageError
 from tripos.files.configs import build_config, key_line, read_config, with_run
 from tripos.files.streams import only_one_stdin
@@ -68,8 +68,8 @@ def _check_gates(config: Config) -> None:
             check_gate(name, gate, config.depth.limit)
 
 
-def gate_flags(under: Sequence[str] | None, over: Sequence[str] | None) -> dict[str, dict[str, float]]:
-    """Gates from `MEASURE=NUMBER` flags; raises UsageError for what is none, or is given twice."""
+def gate_flags(under: Sequence[str] | None, over: Sequence[str] | None, layer: str) -> dict[str, dict[str, float]]:
+    """Gates from `MEASURE=NUMBER` flags; raises UsageError for what is none, is given twice, or is another layer's."""
     gates: dict[str, dict[str, float]] = {}
     for bound, texts in (("min", under), ("max", over)):
         for text in texts or ():
@@ -83,7 +83,17 @@ def gate_flags(under: Sequence[str] | None, over: Sequence[str] | None) -> dict[
             if name in gates:
                 raise UsageError(f'gate "{name}" is given twice')
             gates[name] = {bound: value}
+            _of_this_layer(name, layer)
     return gates
+
+
+def _of_this_layer(name: str, layer: str) -> None:
+    """In a configuration each layer takes its own gates; a flag that this layer would pass over is a mistake."""
+    from tripos.measures.layers import owners
+
+    others = owners(name, GateConfig(min=0))
+    if others and layer not in others:
+        raise UsageError(f'gate "{name}" is a measure of eval-{others[0]}: give it there, or under gates in the configuration')
 
 
 def show_config(rows: Sequence[tuple[str, Any, str]], as_json: bool) -> int:

@@ -57,6 +57,11 @@ def gates_of(layer: Layer, gates: Mapping[str, GateConfig], where: str = "gates"
     return own
 
 
+def owners(name: str, config: GateConfig) -> list[Layer]:
+    """The layers that have a measure of this name."""
+    return [layer for layer in LAYERS if _is_own(layer, name, config)]
+
+
 _LIST = "tripos describe measures lists them"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from tripos.contracts.corpus_report import CollectionReport, CorpusReport
 from tripos.contracts.reports import Aggregate, Curve
@@ -179,4 +180,6 @@ def _end(report: CorpusReport, written: Sequence[str]) -> Iterator[str]:
     noun = "missed query" if report.missed == 1 else "missed queries"
     yield f"{report.missed} {noun}" + (f": {reasons}" if reasons else "")
     yield f"  → {written[0]}, {written[1]}" if written else "  (--output DIR writes the report, and each miss with its story)"
+    if report.missed and written and report.fingerprint.configuration and Path(written[0]).parent.name == "corpus":
+        yield f"next: tripos explain --run {Path(written[0]).parent.parent}"
     yield verdict_line(report.verdict)

@@ -12,9 +12,9 @@ from tripos.report.terminal import WIDTH, figure, squeezed
 _MAX_NAMED = 6
 
 
-def render_explanation(explanation: Explanation) -> str:
-    """Where the failed queries were lost, as text without colour."""
-    lines = [*_head(explanation), "", *_places(explanation), "", *_end(explanation)]
+def render_explanation(explanation: Explanation, where: str = "") -> str:
+    """Where the failed queries were lost, as text without colour; `where` are the flags that name the run."""
+    lines = [*_head(explanation), "", *_places(explanation), "", *_end(explanation, where)]
     return printable("\n".join(squeezed(lines))) + "\n"
 
 
@@ -39,13 +39,13 @@ def _places(explanation: Explanation) -> Iterator[str]:
         yield f"{'':<6}{PLACES[place]}"
 
 
-def _end(explanation: Explanation) -> Iterator[str]:
+def _end(explanation: Explanation, where: str) -> Iterator[str]:
     if not explanation.charges:
         yield "no query failed"
         return
     first = max(explanation.lost, key=lambda place: explanation.lost[place])
     example = next(one for one in explanation.charges if one.lost == first)
-    yield f"next: tripos explain {quoted(example.query_id)}"
+    yield f"next: tripos explain {quoted(example.query_id)}{where}"
 
 
 def render_story(story: Story) -> str:

@@ -181,4 +181,33 @@ def test_the_account_for_a_person_names_every_place_with_its_share(tmp_path: Pat
         ["rank", "3", ".750", "q00", "q01", "q02"],
         ["unfaithful", "1", ".250", "q09"],
     ]
-    assert lines[-1] == "next: tripos explain q00"
+    assert lines[-1] == "next: tripos explain q00 --run ."
+
+
+@pytest.mark.parametrize("place", ["rank", "not_shown"])
+def test_without_fragments_ids_tell_the_source(tmp_path: Path, place: Lost) -> None:
+    cases = [case(n) for n in range(QUERIES)]
+    for one in cases:
+        del one.retrieval["filters"], one.retrieval["principal"]
+    BREAKS[place](cases[3])
+    write(tmp_path, cases)
+    judged = ["--judgments", "retrieval.jsonl", "--ranked-results", "ranked-results.jsonl", "--retrieval-mode", "lexical"]
+    assert run(tmp_path, ["eval-retrieval", *judged, "--limit", "10", "--top-k", "3", "--output", "retrieval"]).code == 0
+    (charge,) = account(tmp_path).charges
+    assert (charge.query_id, charge.lost, charge.unit) == ("q03", place, "s-q03")
+
+
+def test_positions_of_sources_where_d_counts_them(tmp_path: Path) -> None:
+    """Three fragments of one source stand before the expected: fourth by fragment, second by source, top K 3."""
+    cases = [case(n) for n in range(QUERIES)]
+    for one in cases:
+        del one.retrieval["filters"], one.retrieval["principal"]
+    own = cases[3].ranked
+    own["fragment_ids"] = ["filler0::f1", "filler0::f2", "filler0::f3", cases[3].fragment]
+    write(tmp_path, cases)
+    judged = ["--judgments", "retrieval.jsonl", "--ranked-results", "ranked-results.jsonl", "--retrieval-mode", "lexical"]
+    depth = ["--limit", "10", "--top-k", "3", "--output", "retrieval"]
+    run(tmp_path, ["eval-retrieval", *judged, *depth])
+    assert [one.lost for one in account(tmp_path).charges] == ["not_shown"]
+    run(tmp_path, ["eval-retrieval", *judged, *depth, "--unit", "source"])
+    assert account(tmp_path).charges == ()

@@ -293,7 +293,7 @@ def is_known_fault(line: bytes) -> bool:
         return False
     own = value if isinstance(value, dict) else {}
     rank = own.get("rank")
-    if own.get("scores") == [] or own.get("error") == "" or (type(rank) is int and rank > MAX_RANK):
+    if own.get("error") == "" or (type(rank) is int and rank > MAX_RANK):
         return True
     return "no double" in seen or ("fragment_id" in own and bool(seen))
 
@@ -303,7 +303,7 @@ def is_known_fault(line: bytes) -> bool:
 
 @pytest.mark.parametrize("form", ["results", "fragment_ids"])
 @given(data=st.data())
-@settings(SETTINGS, max_examples=300)
+@settings(SETTINGS, max_examples=200)
 def test_a_row_that_the_quick_reader_gives_is_the_strict_one(form: str, data: st.DataObject) -> None:
     line = data.draw(LINES[form])
     assume(not is_known_fault(line))
@@ -318,7 +318,7 @@ def test_a_row_that_the_quick_reader_gives_is_the_strict_one(form: str, data: st
 
 
 @given(flat_lines())
-@settings(SETTINGS, max_examples=500)
+@settings(SETTINGS, max_examples=400)
 @example(b'{"query_id":"q","fragment_id":"a","rank":1,"rank":2}')
 @example(b'{"query_id":":","fragment_id":"a","rank":1,"rank" :2}')
 def test_a_flat_line_that_the_quick_reader_gives_is_the_strict_one(line: bytes) -> None:
@@ -337,7 +337,7 @@ def test_a_flat_line_that_the_quick_reader_gives_is_the_strict_one(line: bytes) 
 
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
-@settings(SETTINGS, max_examples=80)
+@settings(SETTINGS, max_examples=50)
 def test_a_whole_file_is_read_alike(form: str, data: st.DataObject) -> None:
     kinds = [LINES[form]] * 4 + [LINES[data.draw(st.sampled_from(FORMS))]]
     lines = [FIRST[form], *data.draw(st.lists(st.one_of(kinds), min_size=1, max_size=6))]
@@ -373,7 +373,7 @@ def plain_rows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(plain_rows(), st.sampled_from([(",", ":"), (", ", ": ")]))
-@settings(SETTINGS, max_examples=100)
+@settings(SETTINGS, max_examples=60)
 def test_plain_rows_are_read_quickly(row: dict[str, Any], separators: tuple[str, str]) -> None:
     quick = quick_row(json.dumps(row, ensure_ascii=False, separators=separators).encode(), PLACE)
     assert quick is not None
@@ -528,10 +528,6 @@ def test_a_repeated_key_with_space_before_its_colon(space: str) -> None:
     assert read(content) == strictly(content)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="empty scores are None to the quick reader and () to the strict one, which the results digest tells apart",
-)
 def test_an_empty_list_with_empty_scores() -> None:
     content = FIRST["fragment_ids"] + b'\n{"query_id":"q","fragment_ids":[],"scores":[]}\n'
     assert read(content) == strictly(content)

@@ -30,6 +30,8 @@ from tripos.runners.retrieval import evaluate
 
 N = 60
 LAST = N - 1
+LITTLE = 20_000
+"""Bytes that force flat lines into a dozen buckets."""
 PARENT = os.getpid()
 
 
@@ -111,8 +113,8 @@ def faults(config: Config, **options: Any) -> list[str]:
 WAYS: list[dict[str, int]] = [
     {"workers": 2},
     {"workers": 3},
-    {"workers": 2, "memory_limit": 1},
-    {"workers": 3, "memory_limit": 1},
+    {"workers": 2, "memory_limit": LITTLE},
+    {"workers": 3, "memory_limit": LITTLE},
 ]
 
 
@@ -155,7 +157,7 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
     ),
     "no object": lambda _: b"7\n",
 }
-PLACES = {"first": [0], "second": [1], "middle": [N // 2], "last": [LAST], "every part": [0, 1, 20, N // 2, 45, LAST]}
+PLACES = {"first": [0], "middle": [N // 2], "last": [LAST], "every part": [0, 1, 20, N // 2, 45, LAST]}
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -397,45 +399,74 @@ main()
 """The command, whose workers say that they are ready and then sleep."""
 
 
-@pytest.mark.parametrize("form", ["columnar", "flat"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-@pytest.mark.parametrize("whom", ["the group", "the parent"])
-def test_an_interruption(whom: str, number: signal.Signals, form: str, tmp_path: Path) -> None:
-    if (whom, number) == ("the group", signal.SIGTERM):
-        pytest.skip("a terminal sends SIGINT to the group; who sends SIGTERM to all of it ends the workers as well")
-    write_jsonl(tmp_path / "r.jsonl", rows_of(form))
-    write_jsonl(tmp_path / "j.jsonl", [judgment(f"q{i:03}", "s1") for i in range(N)])
-    (tmp_path / "temp").mkdir()
+@contextlib.contextmanager
+def working(folder: Path, form: str, driver: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command at work on sixty queries, in a process group of its own; what it says goes to a file."""
+    write_jsonl(folder / "r.jsonl", rows_of(form))
+    write_jsonl(folder / "j.jsonl", [judgment(f"q{i:03}", "s1") for i in range(N)])
+    (folder / "temp").mkdir()
     arguments = ["--judgments", "j.jsonl", "--ranked-results", "r.jsonl", "--retrieval-mode", "lexical", "--output", "out"]
-    command = [sys.executable, "-c", DRIVER, "eval-retrieval", *arguments, "--workers", "2", "--memory-limit", "1KB"]
-    with subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env={**os.environ, "TMPDIR": str(tmp_path / "temp")},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    command = [sys.executable, "-c", driver, "eval-retrieval", *arguments, "--workers", "2", "--memory-limit", "20KB"]
+    own = {**os.environ, "TMPDIR": str(folder / "temp")}
+    with (
+        open(folder / "said", "wb") as said,
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=said, start_new_session=True, env=own) as process,
+    ):
         try:
-            assert [process.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2  # both workers are at work
-            assert any((tmp_path / "temp").iterdir()) == (form == "flat")
-            start = time.monotonic()
-            if whom == "the group":
-                os.killpg(process.pid, number)
-            else:
-                process.send_signal(number)
-            process.wait(20)
-            assert time.monotonic() - start < 15
-            said = process.stderr.read()
-            assert (process.returncode, b"Traceback" in said, b"Process" in said) == (130, False, False), said
-            assert gone(process.pid), "a worker is left"
+            yield process
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    assert list((tmp_path / "temp").iterdir()) == []
-    assert [path.name for path in (tmp_path / "out").iterdir()] == []
+
+
+def assert_interrupted(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Exit 130 soon, without noise, and neither a worker nor a file is left."""
+    process.wait(20)
+    said = (folder / "said").read_text()
+    assert (process.returncode, "Traceback" in said, "Process" in said) == (130, False, False), said
+    assert gone(process.pid), "a worker is left"
+    assert list((folder / "temp").iterdir()) == []
+    assert list((folder / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["columnar", "flat"])
+@pytest.mark.parametrize(
+    ("number", "whom"), [(signal.SIGINT, "group"), (signal.SIGINT, "parent"), (signal.SIGTERM, "parent")], ids=str
+)
+def test_an_interruption(number: signal.Signals, whom: str, form: str, tmp_path: Path) -> None:
+    with working(tmp_path, form, DRIVER) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2  # both workers are at work
+        time.sleep(0.3)  # and the parent waits for them
+        assert any((tmp_path / "temp").iterdir()) == (form == "flat")
+        if whom == "group":
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        assert_interrupted(tmp_path, process)
+
+
+AT_START = """
+from multiprocessing import popen_fork
+
+def launching(self, process, launch=popen_fork.Popen._launch, seen=[]):
+    launch(self, process)
+    seen.append(process)
+    if len(seen) == 2:
+        os.kill(parent, signal.SIGINT)
+
+popen_fork.Popen._launch = launching
+
+from tripos.cli.app import main
+"""
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a signal while a worker is started leaves it running: it is not yet on the list of those to end"
+)
+def test_an_interruption_while_a_worker_is_started(tmp_path: Path) -> None:
+    with working(tmp_path, "columnar", DRIVER.replace("from tripos.cli.app import main\n", AT_START)) as process:
+        assert_interrupted(tmp_path, process)
 
 
 def gone(group: int) -> bool:
