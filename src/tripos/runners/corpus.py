@@ -36,12 +36,12 @@ from tripos.fingerprint import (
     row_digest,
     unordered,
 )
+from tripos.measures import corpus_gates
 from tripos.measures import gates as gating
 from tripos.measures.aggregate import Figures
 from tripos.measures.corpus import COLLECTION, CORPUS
 from tripos.measures.fan_outs import fan_out_latency, latency, over_fan_out, over_fan_out_cost
 from tripos.measures.flow import collection_reports, expansion_report, flow
-from tripos.measures.layers import gates_of
 from tripos.measures.rowwise import aggregate_rows
 
 Progress = Callable[[int, int], None]
@@ -127,8 +127,7 @@ def require(config: Config) -> None:
     settings = (("--judgments", config.judgments.corpus), ("--results", config.corpus.results))
     if missing := [flag for flag, value in settings if not value]:
         raise UsageError(f"missing {', '.join(missing)} (or --config with judgments.corpus, and corpus.results or run)")
-    for name, gate in gates_of("corpus", config.gates).items():
-        _canonical(name, gate.slice, config.depth.limit)
+    corpus_gates.check_asked(config.gates, config.depth.limit)
 
 
 def read(config: Config, options: Options) -> Inputs:
@@ -275,29 +274,8 @@ def decide_gates(inputs: Inputs, columns: CorpusColumns, measured: Measured, exa
     gates = [gating.complete_gate(incomplete, len(columns), inputs.options.allow_incomplete)]
     limits = {"required": False, "leaks": bool(columns.asking.any()), "filter_violations": False}
     gates += gating.standing_gates(measured.overall, exam, limits)
-    parts = [
-        Slice(by="collection", value=part.collection, rows=part.rows, measures=part.measures) for part in measured.collections
-    ]
-    for name, config in gates_of("corpus", inputs.config.gates).items():
-        by_collection = config.slice is not None and "collection" in config.slice
-        slices = parts if by_collection else measured.slices
-        figures, label = gating.slice_figures(slices, config.slice) if config.slice else (measured.overall, "")
-        if figures is None:
-            gates.append(gating.unfilled_gate(name, config, slices, label))
-            continue
-        width = _width(figures) if by_collection else inputs.depth.limit
-        gates.append(gating.asked_gate(_canonical(name, config.slice, width), config, figures, label or None))
-    return gates
-
-
-def _width(figures: gating.Figures) -> int:
-    """The last cutoff of a collection's curves."""
-    return len(figures["hit@k"].value) if "hit@k" in figures else 1  # type: ignore[arg-type]
-
-
-def _canonical(name: str, part: Mapping[str, object] | None, limit: int) -> str:
-    measures = COLLECTION if part is not None and "collection" in part else CORPUS
-    return gating.canonical_name(name, measures, limit, "gates")
+    slices = corpus_gates.Parts(measured.overall, measured.slices, measured.collections)
+    return gates + corpus_gates.asked_gates(inputs.config.gates, slices, inputs.depth.limit)
 
 
 def _judgments_digest(judgments: Sequence[Judged]) -> str:
