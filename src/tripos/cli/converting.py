@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tripos.cli.options import AllErrors
+
 
 class Form(enum.StrEnum):
     """How ranked results are written as JSONL."""
@@ -21,7 +23,7 @@ def convert(
     source: Annotated[str, typer.Argument(help="Ranked results: JSONL (also .gz, .zst), or .parquet.")],
     target: Annotated[str, typer.Argument(help="Where they go; .parquet makes Parquet, all else JSONL.")],
     form: Annotated[Form | None, typer.Option(help="Form of the JSONL written. [default: as before the conversion]")] = None,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+    all_errors: AllErrors = False,
 ) -> None:
     """Turn ranked results from JSONL into Parquet and back, losing nothing."""
     from tripos.files.conversion import convert_ranked

@@ -9,7 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
-from tripos.cli.evaluating import AclDefault, Split, Unit
+from tripos.cli.options import (
+    AllErrors,
+    AllowExtra,
+    AllowIncomplete,
+    AsJson,
+    ConfigFile,
+    Fragments,
+    LayerName,
+    Lenient,
+    OneSplit,
+    PositionUnit,
+    PrintConfig,
+    Quiet,
+    Split,
+    WhoReads,
+)
 
 _REPORT, _MISSES = "corpus-report.json", "corpus-misses.jsonl"
 
@@ -17,34 +32,26 @@ _REPORT, _MISSES = "corpus-report.json", "corpus-misses.jsonl"
 def eval_corpus(
     judgments: Annotated[str | None, typer.Option(help="Reviewed corpus judgments: collections and sources.")] = None,
     results: Annotated[str | None, typer.Option(help="What the system did: routing, fan-out, merge, expansion.")] = None,
-    fragments: Annotated[
-        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
-    ] = None,
+    fragments: Fragments = None,
     retrieval_report: Annotated[
         str | None, typer.Option(help="The retrieval report that the results are bound to; without one: unbound.")
     ] = None,
     output: Annotated[str | None, typer.Option(help="Folder for corpus-report.json and corpus-misses.jsonl.")] = None,
-    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name shown on the report. [default: the retrieval report's]")] = None,
+    config: ConfigFile = None,
+    name: LayerName = None,
     top_k: Annotated[int | None, typer.Option(help="Fragments handed on; must be the retrieval report's.")] = None,
-    unit: Annotated[Unit | None, typer.Option(help="What a position counts. [default: fragment]")] = None,
-    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
-    split: Annotated[Split, typer.Option(help="Score the rows of one split alone.")] = Split.all,
+    unit: PositionUnit = None,
+    acl_default: WhoReads = None,
+    split: OneSplit = Split.all,
     fail_under: Annotated[list[str] | None, typer.Option(help="Gate, e.g. kept_final=0.9. Repeats.")] = None,
     fail_over: Annotated[list[str] | None, typer.Option(help="Gate, e.g. lost_by_routing=0.05. Repeats.")] = None,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Accept what a first look may accept, counted; cannot certify.")
-    ] = False,
-    allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Put unknown fields under metadata.")] = False,
-    allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Missing results fail no gate of their own.")
-    ] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    lenient: Lenient = False,
+    allow_extra: AllowExtra = False,
+    allow_incomplete: AllowIncomplete = False,
+    all_errors: AllErrors = False,
+    as_json: AsJson = False,
+    print_config: PrintConfig = False,
+    quiet: Quiet = False,
 ) -> int:
     """Did routing, fan-out, merge and expansion preserve the evidence?
 

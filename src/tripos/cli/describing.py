@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from tripos.cli.evaluating import AclDefault, Completeness, Unit
+from tripos.cli.options import (
+    AllErrors,
+    ConfigFile,
+    Fragments,
+    HowComplete,
+    Limit,
+    PositionUnit,
+    RetrievalJudgments,
+    RetrievalMode,
+    TopK,
+    WhoReads,
+)
 
 describe_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Tell what is measured, and what files mean.")
 
@@ -50,23 +61,19 @@ def schemas(
 
 
 def fingerprint(
-    fragments: Annotated[
-        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
-    ] = None,
-    judgments: Annotated[str | None, typer.Option(help="Reviewed retrieval judgments.")] = None,
-    retrieval_mode: Annotated[str | None, typer.Option(help="lexical, dense, hybrid, or your own name.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Results considered for each query. [default: 50]")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Results handed on to the generator. [default: limit]")] = None,
-    unit: Annotated[Unit | None, typer.Option(help="What a position counts. [default: fragment]")] = None,
+    fragments: Fragments = None,
+    judgments: RetrievalJudgments = None,
+    retrieval_mode: RetrievalMode = None,
+    limit: Limit = None,
+    top_k: TopK = None,
+    unit: PositionUnit = None,
     min_score: Annotated[float | None, typer.Option(help="Results below it are dropped before any measure.")] = None,
-    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
-    completeness: Annotated[
-        Completeness | None, typer.Option(help="How complete the judgments are. [default: known_item]")
-    ] = None,
+    config: ConfigFile = None,
+    completeness: HowComplete = None,
     judgments_version: Annotated[str | None, typer.Option(help="Version of the golden set.")] = None,
-    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    acl_default: WhoReads = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+    all_errors: AllErrors = False,
 ) -> None:
     """Print the A–D configuration fingerprint and the values it is made from."""
     from tripos.cli.settings import settle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 import sys
 from collections.abc import Iterable
@@ -11,6 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tripos.cli.options import (
+    AllErrors,
+    AllowExtra,
+    AllowIncomplete,
+    AsJson,
+    ConfigFile,
+    Duplicates,
+    Fragments,
+    HowComplete,
+    Lenient,
+    Limit,
+    OneSplit,
+    Order,
+    PositionUnit,
+    PrintConfig,
+    Quiet,
+    RetrievalJudgments,
+    RetrievalMode,
+    Scope,
+    Split,
+    TopK,
+    WhoReads,
+)
 from tripos.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,83 +42,26 @@ if TYPE_CHECKING:
 REPORT, MISSES = "report.json", "misses.jsonl"
 
 
-class Scope(enum.StrEnum):
-    """What the run is for."""
-
-    full = "full"
-    integration = "integration"
-
-
-class Unit(enum.StrEnum):
-    """What a position counts."""
-
-    fragment = "fragment"
-    source = "source"
-
-
-class Completeness(enum.StrEnum):
-    """How complete the judgments are."""
-
-    known_item = "known_item"
-    pooled = "pooled"
-    exhaustive = "exhaustive"
-
-
-class AclDefault(enum.StrEnum):
-    """Who reads a fragment without acl."""
-
-    public = "public"
-    deny = "deny"
-
-
-class Order(enum.StrEnum):
-    """What decides the order of a list."""
-
-    strict = "strict"
-    list = "list"
-    score = "score"
-    trec = "trec"
-
-
-class Duplicates(enum.StrEnum):
-    """What a repeated fragment is."""
-
-    error = "error"
-    keep_first = "keep-first"
-
-
-class Split(enum.StrEnum):
-    """Which rows are scored."""
-
-    all = "all"
-    tune = "tune"
-    holdout = "holdout"
-
-
 def eval_retrieval(
-    fragments: Annotated[
-        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
-    ] = None,
-    judgments: Annotated[str | None, typer.Option(help="Reviewed retrieval judgments.")] = None,
+    fragments: Fragments = None,
+    judgments: RetrievalJudgments = None,
     ranked_results: Annotated[str | None, typer.Option(help="Ranked results of the system under test.")] = None,
     timings: Annotated[str | None, typer.Option(help="Latencies by query, as tripos search writes them.")] = None,
-    retrieval_mode: Annotated[str | None, typer.Option(help="lexical, dense, hybrid, or your own name.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Results considered for each query. [default: 50]")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Results handed on to the generator. [default: limit]")] = None,
-    unit: Annotated[Unit | None, typer.Option(help="What a position counts. [default: fragment]")] = None,
+    retrieval_mode: RetrievalMode = None,
+    limit: Limit = None,
+    top_k: TopK = None,
+    unit: PositionUnit = None,
     min_score: Annotated[float | None, typer.Option(help="Drop results below it before any measure.")] = None,
     output: Annotated[str | None, typer.Option(help="Folder for report.json and misses.jsonl.")] = None,
-    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
+    config: ConfigFile = None,
     name: Annotated[str | None, typer.Option(help="Name of the system or corpus, shown on the report.")] = None,
     scope: Annotated[
         Scope | None, typer.Option(help="integration: a small fixture that checks wiring. [default: full]")
     ] = None,
-    split: Annotated[Split, typer.Option(help="Score the rows of one split alone.")] = Split.all,
-    completeness: Annotated[
-        Completeness | None, typer.Option(help="How complete the judgments are. [default: known_item]")
-    ] = None,
+    split: OneSplit = Split.all,
+    completeness: HowComplete = None,
     judgments_version: Annotated[str | None, typer.Option(help="Version of the golden set; part of the fingerprint.")] = None,
-    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    acl_default: WhoReads = None,
     cutoffs: Annotated[str | None, typer.Option(help="Cutoffs with intervals, e.g. 1,3,10. [default: 1,5,10,20,50]")] = None,
     fail_under: Annotated[list[str] | None, typer.Option(help="Gate, e.g. hit@10=0.9. Repeats.")] = None,
     fail_over: Annotated[list[str] | None, typer.Option(help="Gate, e.g. forbidden@10=0.1. Repeats.")] = None,
@@ -104,22 +69,16 @@ def eval_retrieval(
         Order, typer.Option(help="strict: lists must be in order; list, score or trec decides it.")
     ] = Order.strict,
     duplicates: Annotated[Duplicates, typer.Option(help="A fragment twice in one list.")] = Duplicates.error,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Accept what a first look may accept, counted; cannot certify.")
-    ] = False,
-    allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Put unknown fields under metadata.")] = False,
-    allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Missing results fail no gate of their own.")
-    ] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
+    lenient: Lenient = False,
+    allow_extra: AllowExtra = False,
+    allow_incomplete: AllowIncomplete = False,
+    all_errors: AllErrors = False,
     per_query: Annotated[str | None, typer.Option(help="Also write one row a query with its figures to this file.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core for large files.")] = 0,
     memory_limit: Annotated[str | None, typer.Option(help="Memory before reading spills, e.g. 512MB. [default: 1GB]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    as_json: AsJson = False,
+    print_config: PrintConfig = False,
+    quiet: Quiet = False,
 ) -> int:
     """Was the reviewed evidence found, and at what rank?
 

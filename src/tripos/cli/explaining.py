@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripos.cli.options import AllErrors
 from tripos.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def explain(
     generation_report: Annotated[str | None, typer.Option(help="Instead of RUN/generation/generation-report.json.")] = None,
     corpus_report: Annotated[str | None, typer.Option(help="Instead of RUN/corpus/corpus-report.json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,  # noqa: ARG001 - looked for where errors are printed
+    all_errors: AllErrors = False,  # noqa: ARG001 - looked for where errors are printed
 ) -> int:
     """Where was each failed query lost?
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripos.cli.options import AllErrors, AllowExtra, ConfigFile, Fragments
 from tripos.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,18 +24,16 @@ class Latency(StrEnum):
 
 
 def fan_out(
-    fragments: Annotated[
-        list[str] | None, typer.Option(help="Corpus file, or NAME=FILE to set its collection. Repeats.")
-    ] = None,
+    fragments: Fragments = None,
     judgments: Annotated[str | None, typer.Option(help="Corpus judgments, whose questions are asked.")] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Corpus results; - is standard output.")] = None,
-    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
+    config: ConfigFile = None,
     router: Annotated[str | None, typer.Option(help="hits, names or all; search.fan_out in the config has more.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Fragments handed on. [default: limit]")] = None,
     latency: Annotated[Latency, typer.Option(help="Clock readings in the rows, or none.")] = Latency.INLINE,
     lenient: Annotated[bool, typer.Option("--lenient", help="Drop unknown fields, counted.")] = False,
-    allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Put unknown fields under metadata.")] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,  # noqa: ARG001 - looked for where errors are printed
+    allow_extra: AllowExtra = False,
+    all_errors: AllErrors = False,  # noqa: ARG001 - looked for where errors are printed
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
 ) -> int:
     """Route, fan out, merge and expand every question, and write corpus results.

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tripos.cli.options import AllErrors, AllowExtra, AsJson, ConfigFile, LayerName, Lenient, OwnFragments, PrintConfig, Quiet
 from tripos.errors import UsageError
 
 _REPORT, _RESULTS, _MISSES = "generation-report.json", "generation-results.jsonl", "generation-misses.jsonl"
@@ -20,9 +21,7 @@ def eval_generation(
     retrieval_report: Annotated[
         str | None, typer.Option(help="The retrieval report that the answers are bound to; without one: unbound.")
     ] = None,
-    fragments: Annotated[
-        list[str] | None, typer.Option(help="Corpus file, instead of the report's own. NAME=FILE sets its collection. Repeats.")
-    ] = None,
+    fragments: OwnFragments = None,
     model: Annotated[str | None, typer.Option(help="Who answered, name@revision.")] = None,
     judge_model: Annotated[str | None, typer.Option(help="Who gave the faithfulness scores, name@revision.")] = None,
     approved_judges: Annotated[str | None, typer.Option(help="The list of approved judges, YAML or TOML.")] = None,
@@ -42,23 +41,19 @@ def eval_generation(
         list[str] | None, typer.Option(help="A whole answer that is an abstention, beside the shipped ones. Repeats.")
     ] = None,
     output: Annotated[str | None, typer.Option(help="Folder for the report, the results and the misses.")] = None,
-    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name shown on the report. [default: the retrieval report's]")] = None,
+    config: ConfigFile = None,
+    name: LayerName = None,
     fail_under: Annotated[list[str] | None, typer.Option(help="Gate, e.g. citation_precision=0.9. Repeats.")] = None,
     fail_over: Annotated[list[str] | None, typer.Option(help="Gate, e.g. over_refusal=0.1. Repeats.")] = None,
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Accept what a first look may accept, counted; cannot certify.")
-    ] = False,
-    allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Put unknown fields under metadata.")] = False,
+    lenient: Lenient = False,
+    allow_extra: AllowExtra = False,
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Missing answers and scores fail no gate of their own.")
     ] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    all_errors: AllErrors = False,
+    as_json: AsJson = False,
+    print_config: PrintConfig = False,
+    quiet: Quiet = False,
 ) -> int:
     """Did the answers cover the facts, cite support, and abstain where they should?
 
@@ -160,12 +155,10 @@ def evidence(
     output: Annotated[
         str | None, typer.Option(help="File to write; - is standard output. [default: RUN/generation-evidence.jsonl]")
     ] = None,
-    fragments: Annotated[
-        list[str] | None, typer.Option(help="Corpus file, instead of the report's own. NAME=FILE sets its collection. Repeats.")
-    ] = None,
-    config: Annotated[str | None, typer.Option(help="A YAML or TOML file; flags win over it.")] = None,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not the first 20.")] = False,  # noqa: ARG001 - looked for where errors are printed
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    fragments: OwnFragments = None,
+    config: ConfigFile = None,
+    all_errors: AllErrors = False,  # noqa: ARG001 - looked for where errors are printed
+    quiet: Quiet = False,
 ) -> int:
     """What must each answer be written from: the top K fragments of every query, with text.
 

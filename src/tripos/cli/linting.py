@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripos.cli.options import Completeness, WhoReads
 from tripos.errors import MAX_SHOWN, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from tripos.curate.diagnosis import DoctorReport
     from tripos.curate.lint import LintFinding, LintReport
-
-
-class AclDefault(StrEnum):
-    """Who reads a fragment that names no reader."""
-
-    PUBLIC = "public"
-    DENY = "deny"
-
-
-class Completeness(StrEnum):
-    """What the listed sources are."""
-
-    KNOWN_ITEM = "known_item"
-    POOLED = "pooled"
-    EXHAUSTIVE = "exhaustive"
 
 
 def lint(
@@ -36,7 +21,7 @@ def lint(
         list[str] | None, typer.Option(metavar="[NAME=]FILE", help="Corpus; NAME is its collection; repeat.")
     ] = None,
     ranked_results: Annotated[str | None, typer.Option(metavar="FILE", help="Ranked results to look at too.")] = None,
-    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    acl_default: WhoReads = None,
     completeness: Annotated[Completeness | None, typer.Option(help="What the listed sources are; default known_item.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Results considered for each query; a row's k must lie within.")] = 50,
     lenient: Annotated[bool, typer.Option("--lenient", help="Let pass what a first look may, counted.")] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from tripos.cli.options import AllErrors, WhoReads
 from tripos.cli.progress import Progress
 from tripos.errors import ExitCode, Findings, UsageError, quoted
 
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 
 _MAX_WARNINGS = 5
 _MAX_INT = 2**53
-
-
-class AclDefault(StrEnum):
-    """Who reads a fragment that names no reader."""
-
-    PUBLIC = "public"
-    DENY = "deny"
 
 
 class Latency(StrEnum):
@@ -55,13 +49,13 @@ def search(
         str | None, typer.Option(metavar="MODULE:FACTORY", help="Your own: called with (corpus, policy), returns a Searcher.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Results a query; default 50.")] = None,
-    acl_default: Annotated[AclDefault | None, typer.Option(help="Who reads a fragment without acl.")] = None,
+    acl_default: WhoReads = None,
     latency: Annotated[
         Latency | None, typer.Option(help="Clock readings: timings.jsonl beside the output (default), in the rows, or none.")
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Drop unknown fields, counted.")] = False,
     allow_extra: Annotated[bool, typer.Option("--allow-extra", help="Move unknown fields under metadata, counted.")] = False,
-    all_errors: Annotated[bool, typer.Option("--all-errors", help="Show every error, not only the first 20.")] = False,
+    all_errors: AllErrors = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, warnings or summary.")] = False,
 ) -> None:
     """Search the corpus with every judged query and write ranked results.
