@@ -746,11 +746,11 @@ def test_measured(case: Case, world: World) -> None:
     case.check(outcome)
 
 
-def test_an_error_row_may_say_nothing(world: World) -> None:
+def test_an_error_row_says_what_went_wrong(world: World) -> None:
     world.results[1]["error"] = ""
     outcome = world.run()
-    assert outcome.code == 6
-    assert [row.query_id for row in outcome.report.rows.incomplete] == ["q2"]
+    assert outcome.code == 3
+    assert line(R2, "error", "is empty").matches(outcome.errors[0])
 
 
 # --lenient and --allow-extra.

@@ -563,9 +563,6 @@ def test_a_query_in_two_parts_is_refused_and_changes_nothing(big: Written) -> No
     assert np.array_equal(before.rows, after.rows)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="columns() adds the groups and evidence of incomplete rows to the aligner, each time it is asked"
-)
 def test_columns_may_be_asked_for_twice(big: Written) -> None:
     aligner = fresh(*reading_of(big)[::-1])
     first, second = aligner.columns(), aligner.columns()
@@ -648,7 +645,6 @@ def test_an_empty_list_with_empty_scores_wherever_it_stands(tmp_path: Path) -> N
     assert runs == {outcome_of(small(tmp_path, nested))}
 
 
-@pytest.mark.xfail(strict=True, reason="buckets are chosen by the id as spelt, so an id with an escape lies apart from itself")
 def test_an_id_spelt_in_two_ways_in_little_room(tmp_path: Path) -> None:
     lines = [
         flat_line("q1", 1),
@@ -659,14 +655,12 @@ def test_an_id_spelt_in_two_ways_in_little_room(tmp_path: Path) -> None:
     assert outcome_of(config, memory_limit=1) == outcome_of(config)
 
 
-@pytest.mark.xfail(strict=True, reason="buckets are chosen by the first query_id of the line, be it inside another field")
 def test_a_query_id_inside_another_field_in_little_room(tmp_path: Path) -> None:
     lines = [b'{"extra":{"query_id":"x%d"},' % rank + flat_line(f"q{n}", rank)[1:] for n in range(4) for rank in (1, 2, 3)]
     config = small(tmp_path, lines)
     assert outcome_of(config, lenient=True, memory_limit=1) == outcome_of(config, lenient=True)
 
 
-@pytest.mark.xfail(strict=True, reason="each bucket takes the form of its own first line, so a file that mixes forms passes")
 def test_a_file_that_mixes_forms_in_little_room(tmp_path: Path) -> None:
     lines = [flat_line("q0", 1), flat_line("q1", 1), *(b'{"query_id":"q%d","results":[]}' % n for n in (2, 3))]
     config = small(tmp_path, lines)
@@ -674,9 +668,6 @@ def test_a_file_that_mixes_forms_in_little_room(tmp_path: Path) -> None:
     assert outcome_of(config, memory_limit=1) == outcome_of(config)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a torn last line of a bucket is told as bad JSON, since buckets forget that no newline followed"
-)
 def test_a_torn_last_line_in_little_room(tmp_path: Path) -> None:
     config = small(tmp_path, [flat_line(f"q{n}", 1) for n in range(4)])
     with open(tmp_path / "r.jsonl", "ab") as stream:
@@ -685,31 +676,23 @@ def test_a_torn_last_line_in_little_room(tmp_path: Path) -> None:
     assert outcome_of(config, memory_limit=1) == outcome_of(config)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="too little room for DuckDB to sort in ends in its OutOfMemoryException: exit 70, an internal error"
-)
 def test_unsorted_parquet_in_too_little_room(big: Written, wanted: Content) -> None:
     # room enough is made, or the user is told what is too little
     with contextlib.suppress(UsageError):
         assert_same(big.content("flat Parquet, shuffled", memory_limit=1), wanted)
 
 
-@pytest.mark.xfail(strict=True, reason="--memory-limit beyond 64 bits reaches DuckDB, whose ParserException is no TriposError")
 def test_unsorted_parquet_with_a_limit_beyond_all_memory(big: Written, wanted: Content) -> None:
     with contextlib.suppress(UsageError):
         assert_same(big.content("flat Parquet, shuffled", memory_limit=10**30), wanted)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Parquet paths go to DuckDB as patterns: r[1].parquet reads r1.parquet where there is one"
-)
 def test_a_parquet_name_that_reads_as_a_pattern(tmp_path: Path) -> None:
     mine = parquet_of(tmp_path / "r[1].parquet", [{"query_id": "mine", "fragment_id": "a", "rank": 1}])
     parquet_of(tmp_path / "r1.parquet", [{"query_id": "other", "fragment_id": "a", "rank": 1}])
     assert [row.query_id for row in read_ranked(mine, Findings())] == ["mine"]
 
 
-@pytest.mark.xfail(strict=True, reason="Parquet paths go to DuckDB as patterns: r*.parquet reads every file that fits")
 def test_a_parquet_pattern_is_no_file(tmp_path: Path) -> None:
     for name in ("r1", "r2"):
         parquet_of(tmp_path / f"{name}.parquet", [{"query_id": name, "fragment_id": "a", "rank": 1}])
@@ -717,9 +700,6 @@ def test_a_parquet_pattern_is_no_file(tmp_path: Path) -> None:
         list(read_ranked(str(tmp_path / "r*.parquet"), Findings()))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="whole-number score lists of Parquet stay Python ints, exact beyond 2^53; all other forms have doubles"
-)
 def test_whole_number_scores_in_parquet_lists(tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         values = "'q1' AS query_id, ['a', 'b'] AS fragment_ids, [9007199254740992, 9007199254740993] AS scores"

@@ -129,10 +129,11 @@ def test_nothing_stays_of_an_evaluation_that_fails(tmp_path: Path) -> None:
     with open(str(config.ranked_results), "a") as stream:
         stream.write('{"query_id": "q00", "fragment_ids": []}\n')
     for workers in (1, 2):
+        gc.collect()
         files = open_files()
         for _ in range(5):
             with pytest.raises(InputError):
                 evaluate(config, Options(workers=workers))
         gc.collect()
-        assert open_files() == files
+        assert open_files() <= files
         assert multiprocessing.active_children() == []

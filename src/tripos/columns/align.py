@@ -83,6 +83,7 @@ class Aligner:
         self.index = {row.query_id: i for i, row in enumerate(self.rows)}
         self.slots, self.stories, self.errors = Slots.empty(len(self.rows)), Spool(), dict[int, str]()
         self.hits, self.ties = HitList(), tuple(HitList() for _ in range(4))
+        self.unjudged: set[str] = set()
         self.groups: list[tuple[int, int]] = []
         self.evidence: list[tuple[int, int]] = []
 
@@ -91,13 +92,14 @@ class Aligner:
         rows = np.flatnonzero(self.slots.state != MISSING)
         let_pass = self.reading.findings.let_pass
         stories = [self.stories.read(n) for n in range(len(self.stories))]
-        kept = (self.hits, self.ties, self.groups, self.evidence, self.errors)
+        kept = (self.unjudged, self.hits, self.ties, self.groups, self.evidence, self.errors)
         return Part(rows, self.slots.at(rows), self.tally, *kept, let_pass, stories)
 
     def absorb(self, part: Part) -> bool:
         """Take another aligner's part; False, and nothing taken, where a query of it came before."""
-        if (self.slots.state[part.rows] != MISSING).any():
+        if (self.slots.state[part.rows] != MISSING).any() or not self.unjudged.isdisjoint(part.unjudged):
             return False
+        self.unjudged |= part.unjudged
         start = len(self.stories)
         for line in part.stories:
             self.stories.append(line)
@@ -116,7 +118,9 @@ class Aligner:
     def is_new(self, query_id: str) -> bool:
         """Whether nothing came for this query yet."""
         i = self.index.get(query_id)
-        return i is None or bool(self.slots.state[i] == MISSING)
+        if i is None:
+            return query_id not in self.unjudged
+        return bool(self.slots.state[i] == MISSING)
 
     def take(self, row: RankedRow) -> None:
         """Measure one row of results against its judgment."""
@@ -124,6 +128,7 @@ class Aligner:
         i = self.index.get(row.query_id)
         if i is None:
             self.tally.without_judgment += 1
+            self.unjudged.add(row.query_id)
             return
         options, findings = self.reading.options, self.reading.findings
         order: Order = "list" if options.lenient and options.order == "strict" else options.order
@@ -230,12 +235,14 @@ class Aligner:
             self.groups.append((i, min((first[s] for s in group if s in first), default=0)))
         if judgment.expected_fragments or judgment.expected_evidence:
             ranks = {name: k for k, name in enumerate(fragments, 1)}
-            self._evidence(i, ranks)
+            self.evidence += self._evidence(i, ranks)
 
-    def _evidence(self, i: int, ranks: Mapping[str, int]) -> None:
+    def _evidence(self, i: int, ranks: Mapping[str, int]) -> list[tuple[int, int]]:
+        if not self.rows[i].expected_fragments and not self.rows[i].expected_evidence:
+            return []
         units = evidence_units(self.rows[i], self.reading.corpus)
         self.slots.unresolved[i] = units is None
-        self.evidence += [(i, _complete_at(unit, ranks)) for unit in units or []]
+        return [(i, _complete_at(unit, ranks)) for unit in units or []]
 
     def _tell(self, i: int, first: Mapping[str, int], story: Story, came: tuple[Ranked, Sequence[int], Sequence[str]]) -> None:
         """Decide whether the row is a miss, and put its story aside if it is."""
@@ -273,8 +280,10 @@ class Aligner:
     def columns(self) -> RetrievalColumns:
         """Everything taken so far as arrays."""
         rows, depth = self.rows, self.reading.depth
+        groups, evidence = list(self.groups), list(self.evidence)
         for i in np.flatnonzero(self.slots.state != OK).tolist():
-            self._units(i, {}, ())
+            groups += [(i, 0) for _ in rows[i].expected_groups]
+            evidence += self._evidence(i, {})
         slots, tied = self.slots, self.slots.tied
         hits = self.hits.arrays()
         ideal = HitList()
@@ -295,8 +304,8 @@ class Aligner:
             n_denied=slots.n_denied,
             hits=hits,
             ideal=ideal.arrays(),
-            groups=found_units(self.groups),
-            evidence=found_units(self.evidence),
+            groups=found_units(groups),
+            evidence=found_units(evidence),
             evidence_undefined=slots.unresolved,
             errors=self.errors,
             reasons=slots.reasons,

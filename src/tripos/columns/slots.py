@@ -76,6 +76,7 @@ class Part:
     rows: Ints
     slots: Slots
     tally: Tally
+    unjudged: set[str]
     hits: HitList
     ties: tuple[HitList, ...]
     groups: list[tuple[int, int]]

@@ -11,9 +11,9 @@ import orjson
 
 from tripos.contracts.base import Contract
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults
-from tripos.errors import Findings, UsageError
+from tripos.errors import Findings, Place, UsageError
 from tripos.files.formats import parquet
-from tripos.files.jsonl import read_rows, write_rows
+from tripos.files.jsonl import read_rows, write_lines, write_rows
 from tripos.files.ranked import FORMS, is_parquet
 from tripos.files.streams import whole
 
@@ -45,7 +45,8 @@ def _to_parquet(source: str, target: str, form: Form | None) -> tuple[int, str]:
         raise UsageError(f"{source} is {own}: --form {form} would lose what one of them cannot say; convert without --form")
     with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
         made = f"{folder}/made.parquet"
-        n = parquet.write_parquet(made, _flattened(rows, own), form or own, folder)
+        flattened = _flattened(rows, own, findings)
+        n = parquet.write_parquet(made, _columnar(flattened, form or own), form or own, folder)
         findings.raise_errors()
         with whole(target) as stream, Path(made).open("rb") as written:
             while chunk := written.read(1 << 20):
@@ -59,8 +60,13 @@ def _to_jsonl(source: str, target: str, form: Form | None) -> tuple[int, str]:
     chosen: str = form or stored
     if (chosen == "flat") != (table.layout == "flat"):
         raise UsageError(f"{source} is {table.layout}: --form {chosen} would lose what one of them cannot say")
-    rows = parquet.stored_rows(source, table)
-    return write_rows(target, (_nested(row) for row in rows) if chosen == "nested" else _columnar(rows, chosen)), chosen
+    findings = Findings()
+    stored_content = parquet.stored_rows(source, table, stored, findings)
+    made = map(_nested, stored_content) if chosen == "nested" else _columnar(stored_content, chosen)
+    with whole(target) as stream:
+        n = write_lines(stream, made)
+        findings.raise_errors()
+    return n, chosen
 
 
 def _reformed(source: str, target: str, form: Form | None) -> tuple[int, str]:
@@ -70,7 +76,7 @@ def _reformed(source: str, target: str, form: Form | None) -> tuple[int, str]:
     chosen = form or own
     if (chosen == "flat") != (own == "flat"):
         raise UsageError(f"{source} is {own}: --form {chosen} would lose what one of them cannot say")
-    lists = list(_flattened(rows, own))
+    lists = list(_flattened(rows, own, findings))
     findings.raise_errors()
     for row in lists:
         if "metadata" in row:
@@ -78,21 +84,25 @@ def _reformed(source: str, target: str, form: Form | None) -> tuple[int, str]:
     return write_rows(target, map(_nested, lists) if chosen == "nested" else _columnar(lists, chosen)), chosen
 
 
-def _read(source: str, findings: Findings) -> tuple[Form, Iterator[Contract]]:
-    """The form of a file, told by its first row, and its rows."""
-    rows = (row for _, row in read_rows(source, _model, findings))
+def _read(source: str, findings: Findings) -> tuple[Form, Iterator[tuple[Place, Contract]]]:
+    """The form of a file, told by its first good row, and its rows; faults are noted."""
+    rows = read_rows(source, _model, findings)
     first = next(rows, None)
-    findings.raise_errors()
+    if first is None:
+        findings.raise_errors()
     names: dict[type[Contract] | None, Form] = {NestedResults: "nested", ColumnarResults: "columnar", FlatResult: "flat"}
-    form = names.get(None if first is None else type(first), "columnar")
+    kind = None if first is None else type(first[1])
+    form = names.get(kind, "columnar")
 
-    def all_of_them() -> Iterator[Contract]:
+    def all_of_them() -> Iterator[tuple[Place, Contract]]:
         if first is not None:
             yield first
-        for row in rows:
-            if type(row) is not type(first):
-                raise UsageError(f"{source} mixes forms: one form a file")
-            yield row
+        for place, row in rows:
+            if type(row) is kind:
+                yield place, row
+            else:
+                text = f"is {names[type(row)]}, but the file began {form}: one form a file"
+                findings.error("unknown_form", place, "", text)
 
     return form, all_of_them()
 
@@ -102,12 +112,16 @@ def _model(value: dict[str, Any]) -> type[Contract] | str:
     return FORMS[name] if name else "has none of results, fragment_ids and fragment_id: this is no ranked result"
 
 
-def _flattened(rows: Iterable[Contract], form: Form) -> Iterator[dict[str, Any]]:
+def _flattened(rows: Iterable[tuple[Place, Contract]], form: Form, findings: Findings) -> Iterator[dict[str, Any]]:
     """Rows with lists in place of items, what was not given left out, and metadata as JSON text."""
-    for row in rows:
+    for place, row in rows:
         given = {k: v for k, v in row.model_dump(mode="json").items() if v is not None and k in row.model_fields_set}
-        if "metadata" in given:
-            given["metadata"] = orjson.dumps(given["metadata"]).decode()
+        try:
+            if "metadata" in given:
+                given["metadata"] = orjson.dumps(given["metadata"]).decode()
+        except TypeError:
+            findings.error("metadata", place, "metadata", "holds a whole number beyond 64 bits: write it as a string")
+            continue
         if form == "nested":
             items = given.pop("results")
             given["fragment_ids"] = [item["fragment_id"] for item in items]
@@ -132,4 +146,6 @@ def _columnar(rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[Mapping[
     for row in rows:
         if form == "columnar" and (odd := [name for name in ("ranks", "source_ids", "collections") if name in row]):
             raise UsageError(f'query "{row["query_id"]}" gives {odd[0]}, which the columnar form cannot: use --form nested')
+        if form == "columnar" and None in row.get("scores", ()):
+            raise UsageError(f'query "{row["query_id"]}" scores some results alone, which the columnar form cannot: give all')
         yield row

@@ -16,6 +16,8 @@ from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Place
 
 _INFINITY = float("inf")
+_BIG = 1 << 1000
+_MAX_RANK = 1_000_000_000
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHARED = {"query_id", "latency_ms", "error", "corpus_digest", "policy_digest"}
 _NESTED = _SHARED | {"results"}
@@ -37,7 +39,7 @@ def quick_row(line: bytes, place: Place) -> RankedRow | None:
     lists = read(value, line)
     if lists is None or not _shared(value, line):
         return None
-    ids, scores = lists
+    ids, scores = lists[0], _doubles(lists[1])
     in_order = _order(ids, scores)
     if in_order is None:
         return None
@@ -95,7 +97,7 @@ def _shared(value: dict[str, Any], line: bytes) -> bool:
         return True
     latency, error = value.get("latency_ms"), value.get("error")
     plain = (latency is None or (type(latency) in _NUMBERS and 0 <= latency < _INFINITY)) and (
-        error is None or type(error) is str
+        error is None or (type(error) is str and error != "")
     )
     stamps = (value.get("corpus_digest"), value.get("policy_digest"))
     return (
@@ -103,6 +105,13 @@ def _shared(value: dict[str, Any], line: bytes) -> bool:
         and all(stamp is None or (type(stamp) is str and _DIGEST.fullmatch(stamp)) for stamp in stamps)
         and all(line.count(f'"{key}"'.encode()) == 1 for key in value)
     )
+
+
+def _doubles(scores: Sequence[float] | None) -> Sequence[float] | None:
+    """Scores with whole numbers as doubles, as the strict reader has them; other types stay, to be refused."""
+    if scores is None or int not in set(map(type, scores)):
+        return scores
+    return [float(score) if type(score) is int and abs(score) < _BIG else score for score in scores]
 
 
 def _order(ids: Sequence[str], scores: Sequence[float] | None) -> bool | None:
@@ -113,12 +122,15 @@ def _order(ids: Sequence[str], scores: Sequence[float] | None) -> bool | None:
         return None
     if scores is None:
         return True
-    if not set(map(type, scores)) <= _NUMBERS:
+    if set(map(type, scores)) != {float}:
         return None
     if scores == sorted(scores, reverse=True):
         return True if scores[-1] > -_INFINITY and scores[0] < _INFINITY else None
     return False if min(scores) > -_INFINITY and max(scores) < _INFINITY else None
 
+
+_QUOTES = {3: 10, 4: 12}
+"""Quotation marks in a line without escapes: two a key, and two for each of the ids; a repeated key has more."""
 
 _FLAT = ({"query_id", "fragment_id", "rank", "score"}, {"query_id", "fragment_id", "rank"})
 
@@ -138,7 +150,9 @@ def quick_flat(line: bytes) -> tuple[str, str, int, float | None] | None:
         and type(name) is str
         and type(fragment) is str
         and type(rank) is int
+        and 1 <= rank <= _MAX_RANK
         and (score is None or (type(score) in _NUMBERS and -_INFINITY < score < _INFINITY))
     )
-    once = line.count(b'":') + line.count(b'" :') == len(value)
-    return (name, fragment, rank, score) if plain and once and name and fragment and rank >= 1 else None
+    if not plain or not name or not fragment or line.count(b'"') != _QUOTES[len(value)]:
+        return None
+    return name, fragment, rank, None if score is None else float(score)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -27,8 +26,7 @@ FORMS: dict[str, type[Contract]] = {"results": NestedResults, "fragment_ids": Co
 DEFAULT_MEMORY = 1 << 30
 """Bytes that reading may take where the user sets no limit."""
 
-MAX_BUCKETS = 512
-_QUERY_ID = re.compile(rb'"query_id"\s*:\s*"([^"\\]*)"')
+MAX_BUCKETS = 100
 
 
 class _FlatLine(NamedTuple):
@@ -84,7 +82,8 @@ def pieces(path: str, n: int, memory_limit: int = 0, *, relaxed: bool = False) -
             yield _tables(path, n, memory_limit, folder, relaxed)
     elif _needs_buckets(path, n, memory_limit):
         with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
-            yield [Piece("bucket", path, file) for file in _buckets(path, n, memory_limit, folder)]
+            files = _buckets(path, n, memory_limit, folder)
+            yield [Piece("bucket", path, file) for file in files] if files else [Piece("lines", path, path)]
     else:
         flat = n > 1 and _is_flat(path)
         yield [Piece("lines", path, path, span) for span in spans(path, 1 if flat else n)]
@@ -130,19 +129,21 @@ def _needs_buckets(path: str, n: int, memory_limit: int) -> bool:
 
 
 def _buckets(path: str, n: int, memory_limit: int, folder: str) -> list[str]:
-    """Put flat lines aside by query, each behind its number; a line that names no query goes to the first bucket."""
+    """Put flat lines aside by query, each behind its number; [] where a line is not plainly flat: then all are read at once."""
     count = min(n * (1 + 4 * Path(path).stat().st_size * n // (memory_limit or DEFAULT_MEMORY)), MAX_BUCKETS)
     files = [f"{folder}/{number}.jsonl" for number in range(count)]
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(Path(file).open("wb")) for file in files]
         for number, line, _ in physical_lines(path):
-            name = _QUERY_ID.search(line)
-            bucket = zlib.crc32(name[1]) % count if name else 0
-            streams[bucket].write(b"%d\t%b\n" % (number, line))
+            if (quick := quick_flat(line)) is None:
+                return []
+            streams[zlib.crc32(quick[0].encode()) % count].write(b"%d\t%b\n" % (number, line))
     return files
 
 
-def read_piece(piece: Piece, findings: Findings, *, lenient: bool = False, allow_extra: bool = False) -> Iterator[RankedRow]:
+def read_piece(
+    piece: Piece, findings: Findings, form: Form | None = None, *, lenient: bool = False, allow_extra: bool = False
+) -> Iterator[RankedRow]:
     """The ranked rows of one piece; options as for `read_ranked`.
 
     Line numbers of a span that does not begin the file count from its start, good for nothing but order.
@@ -154,7 +155,8 @@ def read_piece(piece: Piece, findings: Findings, *, lenient: bool = False, allow
         yield from _once(read_table(Slice(piece.file, piece.path, piece.table, *piece.span), findings), findings)
         return
     lines = _numbered(piece.file) if piece.kind == "bucket" else physical_lines(piece.file, piece.span)
-    yield from _read_lines(piece.path, lines, findings, lenient, allow_extra)
+    relaxed = {"lenient": lenient, "allow_extra": allow_extra}
+    yield from _read_lines(piece.path, lines, findings, form or Form(), relaxed)
 
 
 def _once(rows: Iterator[RankedRow], findings: Findings) -> Iterator[RankedRow]:
@@ -173,12 +175,12 @@ def _numbered(path: str) -> Iterator[tuple[int, bytes, bool]]:
             yield int(number), line.rstrip(b"\n"), True
 
 
-def _read_lines(  # noqa: C901 - one look at each line, quickest way first
-    path: str, lines: Iterable[tuple[int, bytes, bool]], findings: Findings, lenient: bool, allow_extra: bool
+def _read_lines(
+    path: str, lines: Iterable[tuple[int, bytes, bool]], findings: Findings, form: Form, relaxed: Mapping[str, bool]
 ) -> Iterator[RankedRow]:
-    form = _Form()
     seen: dict[str, int] = {}
     flat: dict[str, list[_FlatLine]] = {}
+    before = findings.n_errors
     for number, line, ended in lines:
         if form.is_flat and (quick := quick_flat(line)) is not None:
             name, fragment, rank, score = quick
@@ -191,11 +193,10 @@ def _read_lines(  # noqa: C901 - one look at each line, quickest way first
         row = quick_row(line, place) if form.is_quick(line) else None
         if row is None:
             value = parsed(line, place, findings, ended=ended)
-            strict = None if value is None else form.strict(value, place, findings, lenient, allow_extra)
+            strict = None if value is None else form.strict(value, place, findings, relaxed)
             if isinstance(strict, FlatResult):
-                kept = flat.setdefault(strict.query_id, [])
-                if not findings.n_errors:  # after an error nothing is evaluated, so rows need no room
-                    kept.append(_FlatLine(strict.rank, number, strict.fragment_id, strict.score, path))
+                line_of = _FlatLine(strict.rank, number, strict.fragment_id, strict.score, path)
+                flat.setdefault(strict.query_id, []).append(line_of)
                 continue
             if strict is None:
                 continue
@@ -204,28 +205,31 @@ def _read_lines(  # noqa: C901 - one look at each line, quickest way first
             findings.error("duplicate_id", place, "query_id", f'"{quoted(row.query_id)}" was used at {Place(path, first)}')
             continue
         yield row
+    is_faulty = findings.n_errors > before
     for name, own in flat.items():
-        if own and not findings.n_errors:
-            yield flat_row(name, own, findings)
+        row = flat_row(name, own, findings)
+        if is_faulty and row.ranks is not None and len(set(row.ranks)) == len(row.ranks):
+            row.ranks = None  # a gap may be where the faulty line was
+        yield row
 
 
-class _Form:
+class Form:
     """The one form of a file, known from its first row."""
 
     def __init__(self) -> None:
-        self._name: str | None = None
+        self.name: str | None = None
 
     @property
     def is_flat(self) -> bool:
         """Whether the file is known to be flat."""
-        return self._name == "fragment_id"
+        return self.name == "fragment_id"
 
     def is_quick(self, line: bytes) -> bool:
         """Whether the quick reader may try this line: the file's form is known, and the line names its field."""
-        return self._name in ("results", "fragment_ids") and f'"{self._name}"'.encode() in line
+        return self.name in ("results", "fragment_ids") and f'"{self.name}"'.encode() in line
 
     def strict(
-        self, value: dict[str, Any], place: Place, findings: Findings, lenient: bool, allow_extra: bool
+        self, value: dict[str, Any], place: Place, findings: Findings, relaxed: Mapping[str, bool]
     ) -> NestedResults | ColumnarResults | FlatResult | None:
         """The contract row, or None with what is wrong noted."""
         name = next((f for f in FORMS if f in value), None)
@@ -237,12 +241,12 @@ class _Form:
                 text = "has none of results, fragment_ids and fragment_id: this is no ranked result"
                 findings.error("unknown_form", place, "", text)
             return None
-        self._name = self._name or name
-        if name != self._name:
-            text = f'has "{name}", but the file began with "{self._name}": one form a file'
+        self.name = self.name or name
+        if name != self.name:
+            text = f'has "{name}", but the file began with "{self.name}": one form a file'
             findings.error("unknown_form", place, "", text)
             return None
-        row = validated(value, FORMS[name], place, findings, lenient=lenient, allow_extra=allow_extra)
+        row = validated(value, FORMS[name], place, findings, **relaxed)
         return row if isinstance(row, NestedResults | ColumnarResults | FlatResult) else None
 
 

@@ -23,9 +23,9 @@ from tripos.columns.align import Aligner, Reading
 from tripos.columns.slots import Part
 from tripos.contracts.config import SearchConfig
 from tripos.contracts.reports import Component
-from tripos.contracts.retrieval import RetrievalJudgment
+from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
 from tripos.errors import Findings, TriposError
-from tripos.files.ranked import Piece, pieces, read_piece
+from tripos.files.ranked import Form, Piece, pieces, read_piece
 
 Progress = Callable[[int, int], None]
 
@@ -33,6 +33,7 @@ BIG_ENOUGH = 48 << 20
 """Bytes of ranked results from which more than one process pays, where the user names no number."""
 
 _TELL_EVERY = 500
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,10 @@ def _whole(job: Job, progress: Progress | None) -> tuple[Aligner, Stamps]:
     """All of the file in this process."""
     aligner, stamps = Aligner(job.judgments, job.reading), Stamps(job.components, job.search)
     total, n = len(aligner.rows), 0
+    form = Form()
     with pieces(job.path, 1, job.memory_limit, relaxed=_is_relaxed(job)) as found:
         for piece in found:
-            for row in stamps.watch(read_piece(piece, job.reading.findings, **_relaxed(job))):
+            for row in stamps.watch(read_piece(piece, job.reading.findings, form, **_relaxed(job))):
                 n += 1
                 if progress and n % _TELL_EVERY == 0:
                     progress(n, total)
@@ -102,6 +104,7 @@ def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Prog
     aligner, stamps = Aligner(job.judgments, job.reading), Stamps(job.components, job.search)
     with _processes(aligner.rows, job, [parts[n::workers] for n in range(workers)]) as connections:
         done = dict.fromkeys(connections, 0)
+        forms: set[str | None] = {None}
         open_ones = set(connections)
         while open_ones:
             for connection in wait(list(open_ones)):
@@ -113,16 +116,21 @@ def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Prog
                         progress(sum(done.values()), len(aligner.rows))
                     continue
                 open_ones.discard(connection)
+                if isinstance(message, str):
+                    raise TriposError(f"a worker process failed: {message}")
                 if message is None or not aligner.absorb(message[0]):
                     return None
                 stamps.absorb(message[1])
+                forms.add(message[2])
+                if len(forms) > 2:
+                    return None
     return aligner, stamps
 
 
 def _received(connection: Connection) -> Any:
     try:
         return connection.recv()
-    except EOFError:
+    except (EOFError, OSError):
         raise TriposError("a worker process ended without a word (out of memory?): fewer --workers may help") from None
 
 
@@ -132,6 +140,7 @@ def _processes(rows: Sequence[RetrievalJudgment], job: Job, shares: Sequence[Seq
     context = multiprocessing.get_context("fork")
     started, connections = [], []
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may come between a fork and its being on the list
         for share in shares:
             if not share:
                 continue
@@ -144,8 +153,10 @@ def _processes(rows: Sequence[RetrievalJudgment], job: Job, shares: Sequence[Seq
             theirs.close()
             started.append(process)
             connections.append(mine)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         yield connections
     finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         for process in started:
             process.terminate()
         for process in started:
@@ -156,28 +167,32 @@ def _work(connection: Connection, rows: Sequence[RetrievalJudgment], job: Job, s
     """A child's share: send counts of rows as they are read, then the part, or None to give up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     findings = Findings()
     aligner = Aligner(rows, replace(job.reading, findings=findings))
     stamps = Stamps(job.components, job.search)
-    message: tuple[Part, Stamps] | None = None
-    with contextlib.suppress(TriposError):
-        if _taken(aligner, stamps, share, connection, _relaxed(job)):
-            message = (aligner.part(), stamps)
+    message: tuple[Part, Stamps, str | None] | str | None = None
+    form = Form()
+    try:
+        found = (row for piece in share for row in read_piece(piece, findings, form, **_relaxed(job)))
+        if _taken(aligner, stamps, found, connection):
+            message = (aligner.part(), stamps, form.name)
+    except TriposError:
+        pass  # the whole file is read again, by which it is told in its place
+    except Exception as error:  # noqa: BLE001 - a fault of ours is told by the parent, which has the terminal
+        message = f"{type(error).__name__}: {error}"
     with contextlib.suppress(BrokenPipeError):
         connection.send(message)
         connection.close()
 
 
-def _taken(
-    aligner: Aligner, stamps: Stamps, share: Sequence[Piece], connection: Connection, relaxed: Mapping[str, bool]
-) -> bool:
-    """Whether the whole share was taken with nothing to report."""
+def _taken(aligner: Aligner, stamps: Stamps, rows: Iterator[RankedRow], connection: Connection) -> bool:
+    """Whether all rows were taken with nothing to report; tells the parent how many are through."""
     findings = aligner.reading.findings
-    for part in share:
-        for n, row in enumerate(stamps.watch(read_piece(part, findings, **relaxed)), 1):
-            if n % _TELL_EVERY == 0:
-                connection.send(_TELL_EVERY)
-            if findings.n_errors or not aligner.is_new(row.query_id):
-                return False
-            aligner.take(row)
+    for n, row in enumerate(stamps.watch(rows), 1):
+        if n % _TELL_EVERY == 0:
+            connection.send(_TELL_EVERY)
+        if findings.n_errors or not aligner.is_new(row.query_id):
+            return False
+        aligner.take(row)
     return not findings.n_errors

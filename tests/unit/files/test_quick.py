@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tripos.contracts.retrieval import RankedRow
@@ -53,7 +52,8 @@ def told(row: RankedRow) -> Told:
     scores = None if row.scores is None else [repr(float(score)) if exact(score) else score for score in row.scores]
     ranks = None if row.ranks is None else list(row.ranks)
     stamps = (row.corpus_digest, row.policy_digest)
-    given = (row.latency_ms, row.error, *stamps, None if row.sources is None else list(row.sources))
+    latency = None if row.latency_ms is None else float(row.latency_ms)  # as its slot keeps it; no digest covers it
+    given = (latency, row.error, *stamps, None if row.sources is None else list(row.sources))
     return (row.query_id, list(row.fragment_ids), scores, ranks, *given, row.place.line)
 
 
@@ -268,36 +268,6 @@ def flat_lines(draw: st.DrawFn) -> bytes:
 LINES = {"results": nested_lines(), "fragment_ids": columnar_lines(), "fragment_id": flat_lines()}
 FORMS = list(LINES)
 
-# ---- known faults, each with a test of its own below: take a line out here when its test passes
-
-FAR_COLON = re.compile(rb'"(?![ :])\s+:|"  +:|" \s+:')
-
-
-def is_known_fault(line: bytes) -> bool:
-    """Whether a line holds what the quick readers are known to get wrong."""
-    seen: list[str] = []
-
-    def number(text: str) -> int:
-        if float(text) != int(text) < 1 << 64:
-            seen.append("no double")
-        return int(text)
-
-    def pairs(own: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(own)) < len(own) and FAR_COLON.search(line):
-            seen.append("twice, before a far colon")
-        return dict(own)
-
-    try:
-        value = json.loads(line, parse_int=number, object_pairs_hook=pairs)
-    except (ValueError, OverflowError):
-        return False
-    own = value if isinstance(value, dict) else {}
-    rank = own.get("rank")
-    if own.get("error") == "" or (type(rank) is int and rank > MAX_RANK):
-        return True
-    return "no double" in seen or ("fragment_id" in own and bool(seen))
-
-
 # ---- the properties
 
 
@@ -306,7 +276,6 @@ def is_known_fault(line: bytes) -> bool:
 @settings(SETTINGS, max_examples=200)
 def test_a_row_that_the_quick_reader_gives_is_the_strict_one(form: str, data: st.DataObject) -> None:
     line = data.draw(LINES[form])
-    assume(not is_known_fault(line))
     quick = quick_row(line, PLACE)
     if quick is None:
         return
@@ -322,7 +291,6 @@ def test_a_row_that_the_quick_reader_gives_is_the_strict_one(form: str, data: st
 @example(b'{"query_id":"q","fragment_id":"a","rank":1,"rank":2}')
 @example(b'{"query_id":":","fragment_id":"a","rank":1,"rank" :2}')
 def test_a_flat_line_that_the_quick_reader_gives_is_the_strict_one(line: bytes) -> None:
-    assume(not is_known_fault(line))
     quick = quick_flat(line)
     if quick is None:
         return
@@ -341,7 +309,6 @@ def test_a_flat_line_that_the_quick_reader_gives_is_the_strict_one(line: bytes) 
 def test_a_whole_file_is_read_alike(form: str, data: st.DataObject) -> None:
     kinds = [LINES[form]] * 4 + [LINES[data.draw(st.sampled_from(FORMS))]]
     lines = [FIRST[form], *data.draw(st.lists(st.one_of(kinds), min_size=1, max_size=6))]
-    assume(not any(map(is_known_fault, lines)))
     ends = [data.draw(st.sampled_from([b"\n", b"\n", b"\r\n", b"\n\n", b" \n"])) for _ in lines]
     content = b"".join(line + end for line, end in zip(lines, ends, strict=True))
     if data.draw(st.booleans()):
@@ -516,10 +483,6 @@ def test_a_name_inside_an_id_changes_nothing(name: str) -> None:
 # ---- faults found; each disagrees with the strict reader
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="quick_flat counts keys by their colons, so a repeated key with wide or odd space before its colon is not seen",
-)
 @pytest.mark.parametrize("space", ["  ", "\t", " \t", "\r"])
 def test_a_repeated_key_with_space_before_its_colon(space: str) -> None:
     line = f'{{"query_id":"q","fragment_id":"a","rank":1,"rank"{space}:2}}'.encode()
@@ -533,14 +496,12 @@ def test_an_empty_list_with_empty_scores() -> None:
     assert read(content) == strictly(content)
 
 
-@pytest.mark.xfail(strict=True, reason="the contract refuses an empty error, and quick_row does not")
 @pytest.mark.parametrize("form", ["results", "fragment_ids"])
 def test_an_empty_error(form: str) -> None:
     content = FIRST[form] + f'\n{{"query_id":"q","{form}":[],"error":""}}\n'.encode()
     assert read(content) == strictly(content)
 
 
-@pytest.mark.xfail(strict=True, reason="the contract refuses ranks above 1,000,000,000, and quick_flat does not")
 def test_a_rank_beyond_the_largest() -> None:
     content = FIRST["fragment_id"] + f'\n{{"query_id":"q","fragment_id":"a","rank":{MAX_RANK + 1}}}\n'.encode()
     assert read(content) == strictly(content)
@@ -550,10 +511,6 @@ ROUND, MORE = 2**53, 2**53 + 1
 """One number as doubles; apart as whole numbers."""
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="quick readers keep whole-number scores as ints, exact beyond 2^53; the strict reader makes doubles",
-)
 @pytest.mark.parametrize("order", [(MORE, ROUND), (ROUND, MORE)], ids=["falling", "rising"])
 @pytest.mark.parametrize("form", FORMS)
 def test_whole_numbers_beyond_two_to_the_53rd(form: str, order: tuple[int, int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -10,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 import duckdb
 import orjson
 
-from tripos.contracts.retrieval import RankedRow
-from tripos.errors import Findings, InputError, Place, suggest
-from tripos.files.jsonl import dump_line
+from tripos.contracts.retrieval import ColumnarResults, FlatResult, RankedRow
+from tripos.errors import Findings, InputError, Place, UsageError, suggest
+from tripos.files.jsonl import dump_line, validated
+from tripos.files.streams import open_bytes
 
 Layout = Literal["flat", "columnar"]
 
@@ -32,12 +34,16 @@ COLUMNAR = {
 }
 """Columns and their types; `metadata` is JSON text. Lists of items that gave nothing are null."""
 
+SORTED_FROM = "tripos_row"
+"""Column of a sorted copy: the row's number in the user's file, from 0."""
+
 _REQUIRED = {"flat": ("query_id", "fragment_id", "rank"), "columnar": ("query_id", "fragment_ids")}
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _NUMBERS = {*_INTEGERS, "DOUBLE", "FLOAT"}
 _CHUNK = 500_000
 _QUERIES = 2_000
 _MAX_LINE = 1 << 30
+_MOST = 1 << 50
 
 
 class Table(NamedTuple):
@@ -48,14 +54,20 @@ class Table(NamedTuple):
     rows: int
 
 
+def literal(path: str) -> str:
+    """The path for DuckDB, which reads *, ? and [ as patterns."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
 def connect(memory_limit: int = 0, folder: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A DuckDB of one thread, which may spill into `folder` beyond `memory_limit` bytes."""
+    """A DuckDB of one thread that fetches nothing, and may spill into `folder` alone, beyond `memory_limit` bytes."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET autoload_known_extensions = false")
+    connection.execute("SET temp_directory = $1", [folder or ""])
     if memory_limit:
-        connection.execute(f"SET memory_limit = '{memory_limit >> 20}MiB'")
-    if folder is not None:
-        connection.execute("SET temp_directory = $1", [folder])
+        connection.execute(f"SET memory_limit = '{max(min(memory_limit, _MOST) >> 20, 1)}MiB'")
     return connection
 
 
@@ -64,10 +76,11 @@ def table_of(path: str, *, relaxed: bool = False) -> Table:
 
     With `relaxed`, columns that are none of ours are passed over.
     """
+    open_bytes(path).close()  # a missing file is told with the nearest name
     with connect() as connection:
         try:
-            described = connection.execute("DESCRIBE SELECT * FROM read_parquet($1)", [path]).fetchall()
-            rows = connection.execute("SELECT count(*) FROM read_parquet($1)", [path]).fetchone()
+            described = connection.execute("DESCRIBE SELECT * FROM read_parquet($1)", [literal(path)]).fetchall()
+            rows = connection.execute("SELECT count(*) FROM read_parquet($1)", [literal(path)]).fetchone()
         except duckdb.Error as error:
             raise InputError.at(path, f"is no readable Parquet: {_said(error)}") from None
     types = {name: kind for name, kind, *_ in described}
@@ -118,7 +131,7 @@ def _query_end(connection: duckdb.DuckDBPyConnection, path: str, row: int, rows:
     """The first row at or after `row` that begins another query."""
     sql = "SELECT query_id FROM read_parquet($1, file_row_number = true) WHERE file_row_number BETWEEN $2 AND $3"
     while 0 < row < rows:
-        window = [name for (name,) in connection.execute(sql, [path, row - 1, row + 2_000]).fetchall()]
+        window = [name for (name,) in connection.execute(sql, [literal(path), row - 1, row + 2_000]).fetchall()]
         for offset, (before, after) in enumerate(itertools.pairwise(window)):
             if before != after:
                 return row + offset
@@ -133,16 +146,19 @@ def is_clustered(path: str) -> bool:
         FROM (SELECT query_id, query_id IS DISTINCT FROM lag(query_id) OVER () AS changed FROM read_parquet($1))
     """
     with connect() as connection:
-        found = connection.execute(sql, [path]).fetchone()
+        found = connection.execute(sql, [literal(path)]).fetchone()
     return found is None or found[0] <= found[1]
 
 
 def clustered(path: str, target: str, memory_limit: int) -> None:
     """Write a flat file sorted by query and rank, spilling beside the target beyond the memory limit."""
     with connect(memory_limit, str(Path(target).parent)) as connection:
-        connection.execute(
-            f"COPY (SELECT * FROM read_parquet($1) ORDER BY query_id, rank) TO '{_escaped(target)}' (FORMAT parquet)", [path]
-        )
+        ordered = f"SELECT *, file_row_number AS {SORTED_FROM} FROM read_parquet($1, file_row_number = true)"
+        ordered = ordered.replace("SELECT *,", "SELECT * EXCLUDE (file_row_number),") + " ORDER BY query_id, rank"
+        try:
+            connection.execute(f"COPY ({ordered}) TO '{_escaped(target)}' (FORMAT parquet)", [literal(path)])
+        except duckdb.OutOfMemoryException:
+            raise UsageError(f"--memory-limit is too little to sort {path}: give more, or sort it by query_id") from None
 
 
 def _escaped(path: str) -> str:
@@ -158,6 +174,11 @@ class Slice(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def is_sorted_copy(self) -> bool:
+        """Whether the file is a sorted copy of the user's."""
+        return self.file != self.shown
+
     def select(self, columns: str) -> str:
         """SQL for these columns of rows $2..$3−1 of file $1."""
         source = "read_parquet($1, file_row_number = true)"
@@ -172,26 +193,33 @@ def read_table(part: Slice, findings: Findings) -> Iterator[RankedRow]:
 
 def _flat(connection: duckdb.DuckDBPyConnection, part: Slice, findings: Findings) -> Iterator[RankedRow]:
     """Rows of a flat file, in chunks that end where a query ends."""
-    sql = part.select(", ".join(name if name != "score" else "score::DOUBLE AS score" for name in part.table.columns))
+    own = [SORTED_FROM] if part.is_sorted_copy else []
+    sql = part.select(", ".join([*map(_typed, part.table.columns), *own]))
     start, stop = part.start, part.stop
     while start < stop:
         end = min(start + _CHUNK, stop)
         end = end if end == stop else min(_query_end(connection, part.file, end, part.table.rows), stop)
-        found = connection.execute(sql, [part.file, start, end]).fetchnumpy()
+        found = connection.execute(sql, [literal(part.file), start, end]).fetchnumpy()
         columns = {name: array.tolist() for name, array in found.items()}
         yield from _queries(columns, Place(part.shown, start + 1), findings)
         start = end
 
 
+def _typed(column: str) -> str:
+    """SQL of one column; scores as doubles, whatever numbers they are stored as."""
+    return {"score": "score::DOUBLE AS score", "scores": "scores::DOUBLE[] AS scores"}.get(column, column)
+
+
 def _queries(columns: Mapping[str, list[Any]], place: Place, findings: Findings) -> Iterator[RankedRow]:
     """The queries of one chunk; `place` is that of its first row."""
     names, ids, ranks = columns["query_id"], columns["fragment_id"], columns["rank"]
-    scores = columns.get("score")
+    scores, numbers = columns.get("score"), columns.get(SORTED_FROM)
     first = 0
     for name, group in itertools.groupby(names):
         last = first + sum(1 for _ in group)
         own = None if scores is None else scores[first:last]
-        where = Place(place.file, place.line + first)
+        line = place.line + first if numbers is None else int(numbers[first]) + 1
+        where = Place(place.file, line)
         row = _row(RankedRow(where, name, ids[first:last], own), ranks[first:last], findings)
         if row is not None:
             yield row
@@ -236,37 +264,53 @@ def _checked(row: RankedRow, findings: Findings) -> RankedRow | None:
 def _columnar(connection: duckdb.DuckDBPyConnection, part: Slice, findings: Findings) -> Iterator[RankedRow]:
     """Rows of a columnar file, query by query."""
     for number, row in _records(connection, part):
-        ids = row["fragment_ids"]
-        place = Place(part.shown, number)
-        if ids is None:
-            findings.error("missing", place, "fragment_ids", "is null: [] says that nothing was found")
-            continue
-        lists = [(name, row.get(name)) for name in ("scores", "ranks", "source_ids", "collections")]
-        if odd := [name for name, values in lists if values is not None and len(values) != len(ids)]:
-            findings.error("length", place, odd[0], f"has not one value for each of {len(ids)} fragment_ids")
-        elif (checked := _checked(_made(place, row), findings)) is not None:
-            yield checked
+        if (made := _sound(row, Place(part.shown, number), findings)) is not None:
+            yield made
 
 
-def _made(place: Place, row: Mapping[str, Any]) -> RankedRow:
-    return RankedRow(
-        place,
-        row["query_id"],
-        row["fragment_ids"],
-        row.get("scores") or None,
-        row.get("ranks"),
-        row.get("source_ids"),
-        latency_ms=row.get("latency_ms"),
-        error=row.get("error"),
-        corpus_digest=row.get("corpus_digest"),
-        policy_digest=row.get("policy_digest"),
-    )
+_BESIDE = ("latency_ms", "error", "corpus_digest", "policy_digest")
+_LISTS = ("scores", "ranks", "source_ids", "collections")
+
+
+def _sound(row: Mapping[str, Any], place: Place, findings: Findings) -> RankedRow | None:
+    """The ranked row of a columnar record, or None with its first fault noted."""
+    ids = row["fragment_ids"]
+    if ids is None:
+        findings.error("missing", place, "fragment_ids", "is null: [] says that nothing was found")
+    elif odd := [name for name in _LISTS if row.get(name) is not None and len(row[name]) != len(ids)]:
+        findings.error("length", place, odd[0], f"has not one value for each of {len(ids)} fragment_ids")
+    elif odd := [name for name in ("source_ids", "collections") if not all(map(_is_id, row.get(name) or ()))]:
+        findings.error("id", place, odd[0], "holds an empty id, or one with NUL")
+    elif any(rank is not None and rank < 1 for rank in row.get("ranks") or ()):
+        findings.error("rank", place, "ranks", "holds a rank below 1: ranks count from 1")
+    elif not _is_object(row.get("metadata")):
+        findings.error("metadata", place, "metadata", "is no JSON object")
+    else:
+        beside = {name: row[name] for name in _BESIDE if row.get(name) is not None}
+        made = RankedRow(
+            place, row["query_id"], ids, row.get("scores") or None, row.get("ranks"), row.get("source_ids"), **beside
+        )
+        plain = {"query_id": "q", "fragment_ids": [], **beside}
+        if not beside or validated(plain, ColumnarResults, place, findings) is not None:
+            return _checked(made, findings)
+    return None
+
+
+def _is_id(name: str | None) -> bool:
+    return name is None or (name != "" and "\0" not in name)
+
+
+def _is_object(text: str | None) -> bool:
+    try:
+        return text is None or isinstance(orjson.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _records(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows of a file as dictionaries, each with its number from 1."""
     columns, number = part.table.columns, part.start
-    found = connection.execute(part.select(", ".join(columns)), [part.file, part.start, part.stop])
+    found = connection.execute(part.select(", ".join(map(_typed, columns))), [literal(part.file), part.start, part.stop])
     while rows := found.fetchmany(_QUERIES):
         for row in rows:
             number += 1
@@ -297,15 +341,29 @@ def write_parquet(target: str, rows: Iterable[Mapping[str, Any]], form: str, fol
 def stored_form(path: str) -> str | None:
     """The form that a file was converted from, where it says so."""
     with connect() as connection:
-        found = connection.execute("SELECT value FROM parquet_kv_metadata($1) WHERE key = 'tripos_form'", [path]).fetchone()
+        found = connection.execute(
+            "SELECT value FROM parquet_kv_metadata($1) WHERE key = 'tripos_form'", [literal(path)]
+        ).fetchone()
     return None if found is None else bytes(found[0]).decode()
 
 
-def stored_rows(path: str, table: Table) -> Iterator[dict[str, Any]]:
-    """Every row of a file of ours as it was before conversion, without what was not given."""
+def _without_partial_scores(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "scores": None} if None in (row.get("scores") or ()) else row
+
+
+def stored_rows(path: str, table: Table, form: str, findings: Findings) -> Iterator[dict[str, Any]]:
+    """Every row of a file as it was before conversion, without what was not given; faulty ones are noted.
+
+    Nested rows may score some results alone: converting judges no ranking.
+    """
     with connect() as connection:
-        for _, row in _records(connection, Slice(path, path, table, 0, table.rows)):
+        for number, row in _records(connection, Slice(path, path, table, 0, table.rows)):
             given = {name: value for name, value in row.items() if value is not None}
-            if "metadata" in given:
-                given["metadata"] = orjson.loads(given["metadata"])
-            yield given
+            place = Place(path, number)
+            if table.layout == "flat":
+                if validated(given, FlatResult, place, findings) is not None:
+                    yield given
+            elif _sound(_without_partial_scores(row) if form == "nested" else row, place, findings) is not None:
+                if "metadata" in given:
+                    given["metadata"] = orjson.loads(given["metadata"])
+                yield given
