@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check bench docs clean
+.PHONY: setup demo test check bench docs restamp clean
 
 setup: $(READY)
 
@@ -34,6 +34,9 @@ check: $(READY)  ## format, lint, types, import contracts, tests
 
 docs: $(READY)  ## regenerate schemas/ and the generated parts of docs/
 	$(BIN)/python tools/generate.py
+
+restamp: $(READY)  ## after changing the example's corpus, policy or depth, and reading its answers again
+	$(BIN)/python tools/restamp.py
 
 bench: $(READY)  ## measure; figures go to docs/performance.md
 	$(BIN)/python benchmarks/run.py

@@ -11,6 +11,7 @@ import orjson
 from pydantic import BaseModel
 
 from tripos.contracts.config import (
+    CertificationConfig,
     Config,
     CorpusConfig,
     DepthConfig,
@@ -26,6 +27,7 @@ from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResult
 from tripos.contracts.schemas import schemas
 from tripos.measures.layers import titles
 from tripos.report.describe import listed_by_layer
+from tripos.report.history import render_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- generated: make docs -->\n", "<!-- end of generated -->\n"
@@ -37,6 +39,7 @@ def generated() -> dict[str, str]:
     files["docs/measures.md"] = _within("docs/measures.md", listed_by_layer(titles(), markdown=True))
     files["docs/commands.md"] = _within("docs/commands.md", commands())
     files["docs/files.md"] = _within("docs/files.md", fields())
+    files["docs/store.md"] = _within("docs/store.md", render_tables(markdown=True))
     return files
 
 
@@ -64,6 +67,7 @@ def fields() -> str:
         "configuration: search.fan_out": FanOutPolicy,
         "configuration: search.fan_out.expansion": ExpansionPolicy,
         "configuration: a gate": GateConfig,
+        "configuration: certification": CertificationConfig,
     }
     return "\n".join(_fields(title, model) for title, model in models.items())
 
@@ -129,7 +133,8 @@ def _paths(command: object, words: tuple[str, ...] = ()) -> list[tuple[str, ...]
     inner = getattr(command, "commands", None)
     if inner is None:
         return [words]
-    return [path for name in inner for path in _paths(inner[name], (*words, name))]
+    own = [words] if words and getattr(command, "invoke_without_command", False) else []
+    return own + [path for name in inner for path in _paths(inner[name], (*words, name))]
 
 
 def main() -> None:

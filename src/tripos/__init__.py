@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tripos.runners.retrieval import Evaluation
     from tripos.runners.retrieval import evaluate as evaluate_retrieval
     from tripos.search.protocol import Hit, Query, Searcher
+    from tripos.store.views import connect
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "RetrievalReport",
     "Searcher",
     "TriposError",
+    "connect",
     "evaluate_corpus",
     "evaluate_retrieval",
     "load_config",
@@ -56,6 +58,7 @@ _HOMES = {
     "RetrievalReport": "tripos.contracts.reports",
     "Searcher": "tripos.search.protocol",
     "TriposError": "tripos.errors",
+    "connect": "tripos.store.views",
     "evaluate_corpus": "tripos.runners.corpus:evaluate",
     "evaluate_retrieval": "tripos.runners.retrieval:evaluate",
     "load_config": "tripos.files.configs",

@@ -78,6 +78,8 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "corpus": "paths; the contents have their digests in the corpus report",
         "generation": "its parts are covered or excluded one by one (GenerationConfig)",
         "gates": "thresholds decide the verdict, no figure; kept in the report itself",
+        "store": "a path",
+        "certification": "what a certificate demands decides no figure; kept in the certificate itself",
     },
     "JudgmentsConfig": {
         "retrieval": "a path; the content is component B",
@@ -98,6 +100,12 @@ EXCLUDED: dict[str, dict[str, str]] = {
     "CorpusConfig": {
         "results": "a path; the content has the results_digest of the corpus report",
         "retrieval_report": "a path; its fingerprint is taken over",
+    },
+    "CertificationConfig": {
+        "layers": "which layers a certificate covers",
+        "min_limit": "a demand on depth.limit, which component D covers",
+        "binding": "a demand on stamps, whose state is in the reports",
+        "approved_judges": "a path; the approval is in the certificate",
     },
     "SearchConfig": {},
     "DepthConfig": {},
@@ -371,13 +379,18 @@ def differences(letter: str, retrieval: Component, here: Component, where: str =
     """Each field in which a component differs from the retrieval report's, in words; [] where the digests agree."""
     if retrieval.digest == here.digest:
         return []
-    one, other = _flat(retrieval.values or {}), _flat(here.values or {})
-    keys = [k for k in {**one, **other} if one.get(k) != other.get(k) and k not in _DERIVED]
-    name = f"{letter} {COMPONENT_NAMES[letter]}"
-    if not keys:
+    name, fields = f"{letter} {COMPONENT_NAMES[letter]}", differing(retrieval, here)
+    if not fields:
         return [f"{name}: the digest in the retrieval report does not belong to the values beside it"]
-    told = [f"{name}: {k} {_told(one, k)} in retrieval, {_told(other, k)} {where}" for k in keys if k not in _DIGESTED]
-    return told + [f"{name}: {k}: {_DIGESTED[k]} {where} than in retrieval" for k in keys if k in _DIGESTED]
+    told = [f"{name}: {k} {one} in retrieval, {other} {where}" for k, one, other in fields if k not in _DIGESTED]
+    return told + [f"{name}: {k}: {_DIGESTED[k]} {where} than in retrieval" for k, *_ in fields if k in _DIGESTED]
+
+
+def differing(one: Component, other: Component) -> list[tuple[str, str, str]]:
+    """Each field whose values differ, with both as one would type them; digests, which nobody types, are named as such."""
+    ours, theirs = _flat(one.values or {}), _flat(other.values or {})
+    keys = [k for k in {**ours, **theirs} if ours.get(k) != theirs.get(k) and k not in _DERIVED]
+    return [(k, _told(ours, k), _told(theirs, k)) for k in keys]
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from tripos.contracts.config import (
+    CertificationConfig,
     Config,
     CorpusConfig,
     DepthConfig,
@@ -320,6 +321,10 @@ def test_parts_of_a_corpus_result_are_digested_or_excluded() -> None:
 
 def test_the_corpus_section_is_excluded() -> None:
     assert set(CorpusConfig.model_fields) == set(EXCLUDED["CorpusConfig"])
+
+
+def test_the_certification_section_is_excluded() -> None:
+    assert set(CertificationConfig.model_fields) == set(EXCLUDED["CertificationConfig"])
 
 
 FAN_OUT_CHANGES: dict[str, Any] = {

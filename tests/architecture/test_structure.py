@@ -104,10 +104,28 @@ def test_shipped_examples_fit_the_schemas(schema: str, path: str) -> None:
 
 
 def test_the_full_run_has_the_golden_inputs() -> None:
-    for name in ("fragments.jsonl", "retrieval_golden_single.jsonl"):
+    for name in ("fragments.jsonl", "retrieval_golden_single.jsonl", "generation_golden.jsonl"):
         assert (ROOT / "engagement/full" / name).read_bytes() == (ROOT / "golden/support-kb" / name).read_bytes()
     judged = ROOT / "engagement/full/corpus_golden.jsonl"
     assert judged.read_bytes() == (ROOT / "golden/drug-labels/corpus_golden.jsonl").read_bytes()
+
+
+def test_the_example_answers_are_in_step_with_its_corpus_policy_and_depth() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        restamped = importlib.import_module("restamp").restamped()
+    finally:
+        sys.path.pop(0)
+    assert len(restamped) == 2
+    stale = [path for path, text in restamped.items() if (ROOT / path).read_text(encoding="utf-8") != text]
+    assert stale == [], "read the answers again, then make restamp"
+
+
+@pytest.mark.parametrize("path", sorted(path.relative_to(ROOT) for path in (ROOT / "golden").rglob("*_golden*.jsonl")), ids=str)
+def test_shipped_judgments_are_decided(path: Path) -> None:
+    statuses = {row["review_status"] for row in map(json.loads, (ROOT / path).read_text().splitlines())}
+    assert "reviewed" in statuses
+    assert statuses <= {"reviewed", "rejected"}, "a certificate takes no draft or in_review row"
 
 
 def test_no_broad_except_without_its_reason() -> None:

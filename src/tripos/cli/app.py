@@ -13,6 +13,9 @@ import typer
 
 from tripos import __version__
 from tripos.cli import streams
+from tripos.cli.baselines import baseline_app
+from tripos.cli.certifying import certify
+from tripos.cli.comparing import compare
 from tripos.cli.converting import convert
 from tripos.cli.corpus import eval_corpus
 from tripos.cli.describing import describe_app, fingerprint
@@ -20,8 +23,11 @@ from tripos.cli.evaluating import eval_retrieval
 from tripos.cli.explaining import explain
 from tripos.cli.fanning import fan_out
 from tripos.cli.generating import eval_generation, evidence
+from tripos.cli.history import runs_app, store_app
 from tripos.cli.importing import export_app, import_app
 from tripos.cli.linting import doctor, lint
+from tripos.cli.querying import misses, query
+from tripos.cli.repeating import aa, power
 from tripos.cli.searching import search
 from tripos.errors import MAX_SHOWN, ExitCode, InputError, TriposError, printable
 
@@ -41,10 +47,19 @@ app.command("eval-corpus")(eval_corpus)
 app.command("lint")(lint)
 app.command("doctor")(doctor)
 app.command("explain")(explain)
+app.command("certify")(certify)
+app.command("compare")(compare)
+app.command("aa")(aa)
+app.command("power")(power)
 app.command("search")(search)
 app.command("convert")(convert)
 app.command("fan-out")(fan_out)
 app.command("fingerprint")(fingerprint)
+app.add_typer(baseline_app, name="baseline")
+app.command("query")(query)
+app.command("misses")(misses)
+app.add_typer(runs_app, name="runs")
+app.add_typer(store_app, name="store")
 app.add_typer(describe_app, name="describe")
 app.add_typer(import_app, name="import")
 app.add_typer(export_app, name="export")

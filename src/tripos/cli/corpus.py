@@ -16,13 +16,16 @@ from tripos.cli.options import (
     AsJson,
     ConfigFile,
     Fragments,
+    Labels,
     LayerName,
     Lenient,
+    NoStore,
     OneSplit,
     PositionUnit,
     PrintConfig,
     Quiet,
     Split,
+    StoreFolder,
     WhoReads,
 )
 
@@ -49,6 +52,9 @@ def eval_corpus(
     allow_extra: AllowExtra = False,
     allow_incomplete: AllowIncomplete = False,
     all_errors: AllErrors = False,
+    store: StoreFolder = None,
+    no_store: NoStore = False,
+    label: Labels = None,
     as_json: AsJson = False,
     print_config: PrintConfig = False,
     quiet: Quiet = False,
@@ -70,13 +76,16 @@ def eval_corpus(
         "corpus.retrieval_report": retrieval_report,
         "depth.top_k": top_k,
         "depth.unit": unit and unit.value,
+        "store": store,
     }
     settings = settle(config, flags, gate_flags(fail_under, fail_over, "corpus"))
     if print_config:
         return show_config(settings.rows, as_json)
 
+    from tripos.cli.storing import storing
     from tripos.contracts.config import Options
 
+    history = storing(settings, store, no_store, label)
     options = Options(
         split=split.value,
         lenient=lenient,
@@ -84,7 +93,8 @@ def eval_corpus(
         allow_incomplete=allow_incomplete,
         all_errors=all_errors,
     )
-    return _evaluate(settings.config, options, _folder(output, settings.config.run), as_json=as_json, quiet=quiet)
+    folder = _folder(output, settings.config.run)
+    return _evaluate(settings.config, options, folder, history, as_json=as_json, quiet=quiet)
 
 
 def _folder(output: str | None, run: str | None) -> Path | None:
@@ -94,9 +104,10 @@ def _folder(output: str | None, run: str | None) -> Path | None:
     return writable_folder(where) if where else None
 
 
-def _evaluate(config: Any, options: Any, folder: Path | None, *, as_json: bool, quiet: bool) -> int:
+def _evaluate(config: Any, options: Any, folder: Path | None, history: Any, *, as_json: bool, quiet: bool) -> int:
     from tripos.cli.progress import Progress
     from tripos.cli.settings import relative
+    from tripos.cli.storing import stored
     from tripos.files.streams import only_one_stdin
     from tripos.runners.corpus import evaluate, inputs_of
 
@@ -106,7 +117,9 @@ def _evaluate(config: Any, options: Any, folder: Path | None, *, as_json: bool, 
     progress.clear()
     for finding in outcome.findings.warnings[:20]:
         print(f"warning: {finding}", file=sys.stderr)
-    _show(outcome.report, _write(outcome, folder), as_json)
+    written = _write(outcome, folder)
+    with stored(history, lambda own: own.corpus(outcome, config), quiet=quiet):
+        _show(outcome.report, written, as_json)
     return int(outcome.report.verdict.exit_code)
 
 

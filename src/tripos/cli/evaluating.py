@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tripos.cli.against import Baseline, MrrDrop, NdcgDrop, RecallDrop, against
 from tripos.cli.options import (
     AllErrors,
     AllowExtra,
@@ -19,8 +19,10 @@ from tripos.cli.options import (
     Duplicates,
     Fragments,
     HowComplete,
+    Labels,
     Lenient,
     Limit,
+    NoStore,
     OneSplit,
     Order,
     PositionUnit,
@@ -30,6 +32,7 @@ from tripos.cli.options import (
     RetrievalMode,
     Scope,
     Split,
+    StoreFolder,
     TopK,
     WhoReads,
 )
@@ -65,6 +68,10 @@ def eval_retrieval(
     cutoffs: Annotated[str | None, typer.Option(help="Cutoffs with intervals, e.g. 1,3,10. [default: 1,5,10,20,50]")] = None,
     fail_under: Annotated[list[str] | None, typer.Option(help="Gate, e.g. hit@10=0.9. Repeats.")] = None,
     fail_over: Annotated[list[str] | None, typer.Option(help="Gate, e.g. forbidden@10=0.1. Repeats.")] = None,
+    baseline: Baseline = None,
+    max_recall_drop: RecallDrop = None,
+    max_mrr_drop: MrrDrop = None,
+    max_ndcg_drop: NdcgDrop = None,
     order: Annotated[
         Order, typer.Option(help="strict: lists must be in order; list, score or trec decides it.")
     ] = Order.strict,
@@ -76,6 +83,9 @@ def eval_retrieval(
     per_query: Annotated[str | None, typer.Option(help="Also write one row a query with its figures to this file.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core for large files.")] = 0,
     memory_limit: Annotated[str | None, typer.Option(help="Memory before reading spills, e.g. 512MB. [default: 1GB]")] = None,
+    store: StoreFolder = None,
+    no_store: NoStore = False,
+    label: Labels = None,
     as_json: AsJson = False,
     print_config: PrintConfig = False,
     quiet: Quiet = False,
@@ -102,14 +112,18 @@ def eval_retrieval(
         "depth.limit": limit,
         "depth.top_k": top_k,
         "depth.unit": unit and unit.value,
+        "store": store,
     }
     settings = settle(config, flags, gate_flags(fail_under, fail_over, "retrieval"))
     if print_config:
         return show_config(settings.rows, as_json)
 
+    from tripos.cli.sizes import bytes_of
+    from tripos.cli.storing import stored, storing
     from tripos.contracts.config import Options
     from tripos.runners.retrieval import check_gates, evaluate
 
+    history = storing(settings, store, no_store, label)
     with settings.gates_told():
         check_gates(settings.config)
     options = Options(
@@ -121,19 +135,22 @@ def eval_retrieval(
         allow_incomplete=allow_incomplete,
         all_errors=all_errors,
         workers=workers,
-        memory_limit=_bytes(memory_limit),
+        memory_limit=bytes_of(memory_limit, "--memory-limit"),
     )
     folder = _folder(output, settings.config.run)
     from tripos.cli.progress import Progress, tell_warnings
 
-    _check_outputs(settings.config, folder, per_query, as_json)
+    _check_outputs(settings.config, folder, per_query, as_json, baseline)
+    drops = {"recall": max_recall_drop, "mrr": max_mrr_drop, "ndcg": max_ndcg_drop}
+    base = against(baseline, config, settings.config, drops)
     progress = Progress("queries", quiet=quiet)
     paths = _relative(settings.config, folder)
-    outcome = evaluate(settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress)
+    outcome = evaluate(settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress, against=base)
     progress.clear()
     tell_warnings(outcome.findings)
     written = _write(outcome, folder, per_query)
-    _show(outcome, written, as_json)
+    with stored(history, lambda own: own.retrieval(outcome, settings.config, options), quiet=quiet):
+        _show(outcome, written, as_json)
     return outcome.report.verdict.exit_code
 
 
@@ -142,16 +159,6 @@ def _numbers(text: str | None) -> list[int]:
         return [int(part) for part in text.split(",")] if text else []
     except ValueError:
         raise UsageError(f'--cutoffs "{text}": whole numbers with commas between are expected, e.g. 1,5,10') from None
-
-
-def _bytes(text: str | None) -> int:
-    """A size such as 512MB or 2GB in bytes."""
-    if text is None:
-        return 0
-    found = re.fullmatch(r"([0-9]+)\s*([KMG])I?B?", text.strip(), flags=re.IGNORECASE)
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f'--memory-limit "{text}": a size is expected, e.g. 512MB or 2GB')
-    return int(found[1]) << {"K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
 def _folder(output: str | None, run: str | None) -> Path | None:
@@ -169,8 +176,10 @@ def _relative(config: Any, folder: Path | None) -> dict[str, str]:
     return relative(paths, folder)
 
 
-def _check_outputs(config: Config, folder: Path | None, per_query: str | None, as_json: bool) -> None:
-    """Raise UsageError where outputs would replace inputs or one another, or share one stream."""
+def _check_outputs(
+    config: Config, folder: Path | None, per_query: str | None, as_json: bool, baseline: str | None = None
+) -> None:
+    """Raise UsageError where outputs would replace inputs, the baseline or one another, or share one stream."""
     from tripos.files.retrieval import split_name
     from tripos.files.streams import STDOUT, check_outputs
 
@@ -179,6 +188,7 @@ def _check_outputs(config: Config, folder: Path | None, per_query: str | None, a
     outputs = [folder / name for name in (REPORT, MISSES)] if folder else []
     inputs = [split_name(f)[1] for f in config.fragments]
     inputs += [path or "" for path in (config.judgments.retrieval, config.ranked_results, config.timings)]
+    inputs += [str(path) for path in (Path(baseline), Path(baseline) / REPORT) if path.is_file()] if baseline else []
     check_outputs([*outputs, *([per_query] if per_query else [])], inputs)
 
 

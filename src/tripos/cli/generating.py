@@ -8,7 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from tripos.cli.options import AllErrors, AllowExtra, AsJson, ConfigFile, LayerName, Lenient, OwnFragments, PrintConfig, Quiet
+from tripos.cli.options import (
+    AllErrors,
+    AllowExtra,
+    AsJson,
+    ConfigFile,
+    Labels,
+    LayerName,
+    Lenient,
+    NoStore,
+    OwnFragments,
+    PrintConfig,
+    Quiet,
+    StoreFolder,
+)
 from tripos.errors import UsageError
 
 _REPORT, _RESULTS, _MISSES = "generation-report.json", "generation-results.jsonl", "generation-misses.jsonl"
@@ -51,6 +64,9 @@ def eval_generation(
         bool, typer.Option("--allow-incomplete", help="Missing answers and scores fail no gate of their own.")
     ] = False,
     all_errors: AllErrors = False,
+    store: StoreFolder = None,
+    no_store: NoStore = False,
+    label: Labels = None,
     as_json: AsJson = False,
     print_config: PrintConfig = False,
     quiet: Quiet = False,
@@ -78,19 +94,22 @@ def eval_generation(
         "generation.abstention_target": abstention_target,
         "generation.dropped_gates": drop_gate,
         "generation.abstention.phrases": abstention_phrase,
+        "store": store,
     }
     _one_form(input, judgments, answers)
     settings = settle(config, flags, gate_flags(fail_under, fail_over, "generation"))
     if print_config:
         return show_config(settings.rows, as_json)
 
+    from tripos.cli.storing import storing
     from tripos.contracts.config import Options
 
+    history = storing(settings, store, no_store, label)
     options = Options(lenient=lenient, allow_extra=allow_extra, allow_incomplete=allow_incomplete, all_errors=all_errors)
     chosen = settings.config
     if input:  # given as a flag, it wins over a split form in the file
         chosen = chosen.model_copy(update={"generation": chosen.generation.model_copy(update={"answers": None})})
-    return _evaluate(chosen, options, _folder(output, chosen.run), as_json=as_json, quiet=quiet)
+    return _evaluate(chosen, options, _folder(output, chosen.run), history, as_json=as_json, quiet=quiet)
 
 
 def _one_form(input: str | None, judgments: str | None, answers: str | None) -> None:
@@ -106,24 +125,27 @@ def _folder(output: str | None, run: str | None) -> Path | None:
     return writable_folder(where) if where else None
 
 
-def _evaluate(config: Any, options: Any, folder: Path | None, *, as_json: bool, quiet: bool) -> int:
+def _evaluate(config: Any, options: Any, folder: Path | None, history: Any, *, as_json: bool, quiet: bool) -> int:
     from contextlib import nullcontext
 
     from tripos.cli.progress import Progress
     from tripos.cli.settings import relative
+    from tripos.cli.storing import stored
     from tripos.columns.rows import Kept
     from tripos.files.streams import only_one_stdin
     from tripos.runners.generation import evaluate, inputs_of
 
     only_one_stdin(inputs_of(config))
     progress = Progress("rows", quiet=quiet)
-    with Kept(folder) if folder else nullcontext() as kept:
+    rows: Any = Kept(folder) if folder or history else nullcontext()
+    with rows as kept:
         outcome = evaluate(config, options, kept=kept, paths=relative(inputs_of(config), folder), progress=progress)
         progress.clear()
         for finding in outcome.findings.warnings[:20]:
             print(f"warning: {finding}", file=sys.stderr)
         written = _write(outcome, kept, folder) if kept is not None and folder is not None else []
-    _show(outcome.report, written, as_json)
+        with stored(history, lambda own: own.generation(outcome, kept, config, options), quiet=quiet):
+            _show(outcome.report, written, as_json)
     return int(outcome.report.verdict.exit_code)
 
 

@@ -83,3 +83,9 @@ AllErrors = Annotated[bool, typer.Option("--all-errors", help="Show every error,
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 PrintConfig = Annotated[bool, typer.Option("--print-config", help="Show each setting and where it came from, and stop.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+StoreFolder = Annotated[
+    str | None,
+    typer.Option("--store", help="Folder of the run history; the run is kept there. [default: with --config, its store]"),
+]
+NoStore = Annotated[bool, typer.Option("--no-store", help="Keep this run out of the history.")]
+Labels = Annotated[list[str] | None, typer.Option("--label", help="A name for this execution in the history. Repeats.")]

@@ -169,6 +169,12 @@ class Lists:
         self._rows: dict[str, int] = {}
         self._starts, self._flat = array("q", [0]), array("i")
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
     def add(self, query_id: str, names: list[str]) -> None:
         """Keep one list."""
         self._rows[query_id] = len(self._starts) - 1

@@ -148,6 +148,24 @@ class CorpusConfig(Contract):
     )
 
 
+LayerName = Literal["retrieval", "generation", "corpus"]
+
+
+class CertificationConfig(Contract):
+    """What tripos certify demands of a full run."""
+
+    layers: Annotated[Listed[LayerName], Field(min_length=1)] = Field(
+        ("retrieval", "generation"), description="Layers that the certificate covers; retrieval is always among them."
+    )
+    min_limit: PositiveInt = Field(50, description="The smallest depth.limit that certifies.")
+    binding: Literal["verified", "declared"] = Field(
+        "verified", description="verified: every result and answer carries its stamp; declared: stamps may be absent."
+    )
+    approved_judges: str | None = Field(
+        None, description="Path of the list of approved judges; default: generation.approved_judges."
+    )
+
+
 class GateConfig(Contract):
     """One threshold; exactly one of min and max."""
 
@@ -180,6 +198,13 @@ class Config(Contract):
     generation: GenerationConfig = GenerationConfig()
     corpus: CorpusConfig = CorpusConfig()
     gates: dict[str, GateConfig] = Field({}, description="Thresholds by measure, e.g. hit@10: {min: 0.9}.")
+    store: str | None = Field(None, description="Folder of the run history; default: store beside RUN, else engagement/store.")
+    certification: CertificationConfig = Field(CertificationConfig(), description="What tripos certify demands; see below.")
+
+    @property
+    def approved_judges(self) -> str | None:
+        """The list of approved judges: the generation layer's, else certification's."""
+        return self.generation.approved_judges or self.certification.approved_judges
 
 
 class Options(Contract):
@@ -229,6 +254,6 @@ def origins(
 
     rows: list[tuple[str, Any, str]] = []
     for key, value in config.model_dump(mode="json").items():
-        nested = value if key in ("judgments", "search", "depth", "generation", "corpus") else {"": value}
+        nested = value if key in ("judgments", "search", "depth", "generation", "corpus", "certification") else {"": value}
         rows += [(dotted := f"{key}.{leaf}" if leaf else key, inner, origin(dotted)) for leaf, inner in nested.items()]
     return rows

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from tripos.contracts.base import Contract, Listed
+from tripos.contracts.config import AbstentionConfig
 from tripos.contracts.generation import FaithfulnessSource, Origin, Status
 from tripos.contracts.reports import Aggregate, BoundFingerprint, Curve, Gate, Incomplete, InputFile, Latency, Slice, Verdict
 
@@ -113,6 +114,7 @@ class GenerationReport(Contract):
     model: NamedModel | None
     judge: NamedModel | None
     targets: Targets
+    abstention: AbstentionConfig = Field(description="What counted as an abstention where an answer does not say.")
     form: Literal["combined", "split"] = Field(description="One file with both parts, or judgments and answers apart.")
     completeness: Literal["checked", "not_checkable"] = Field(description="Whether absent answers could be noticed.")
     reading: dict[str, str | bool]

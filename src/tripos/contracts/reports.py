@@ -93,6 +93,14 @@ class Gate(Contract):
     slice: str | None = None
 
 
+class DropGate(Gate):
+    """A limit on how much a figure may fall behind a baseline; `value` is the drop (of a measure to keep low: the rise)."""
+
+    baseline: str = Field(description="run_id of the baseline: with another one, this is another gate.")
+    confidence: float | None = Field(None, description="The level at which an interval must show it; null: the figure alone.")
+    could_be: float | None = Field(None, description="The largest drop that the interval leaves; null without confidence.")
+
+
 class Verdict(Contract):
     """The one object that decides the text, the JSON and the exit code."""
 
@@ -191,6 +199,7 @@ class RetrievalReport(Contract):
     results_digest: str = Field(description="Semantic digest of the ranked results as read, of scored rows.")
     binding: dict[str, Literal["verified", "declared", "absent"]]
     reading: dict[str, str | bool] = Field(description="How the files were read: order, duplicates, split, …")
+    cutoffs: Listed[int] = Field(description="The headline cutoffs: those that have intervals.")
     rows: Rows
     counts: Counts
     measures: dict[str, Aggregate | Curve]
@@ -200,6 +209,6 @@ class RetrievalReport(Contract):
     missed: int = Field(description="Scored rows with at least one reason to be a miss.")
     misses: dict[str, int] = Field(description="Missed rows by reason; the rows themselves are in misses.jsonl.")
     warnings: Listed[str]
-    gates: Listed[Gate]
+    gates: Listed[DropGate | Gate]
     verdict: Verdict
     provenance: Provenance

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from tripos.contracts.certificate import Certificate, Verification
 from tripos.contracts.config import Config
 from tripos.contracts.corpus import CorpusJudgment, CorpusMiss, CorpusResult
 from tripos.contracts.corpus_report import CorpusReport
@@ -34,6 +35,8 @@ FILES: dict[str, Any] = {
     "config": Config,
     "answers": GenerationAnswer,
     "approved-judges": ApprovedJudges,
+    "certificate": Certificate,
+    "certificate-verification": Verification,
     "corpus-judgments": CorpusJudgment,
     "corpus-misses": CorpusMiss,
     "corpus-report": CorpusReport,

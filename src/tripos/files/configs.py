@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,8 +21,9 @@ _SECTION_PATHS = {
     "judgments": ("retrieval", "generation", "corpus"),
     "generation": ("input", "answers", "retrieval_report", "approved_judges"),
     "corpus": ("results", "retrieval_report"),
+    "certification": ("approved_judges",),
 }
-_PATHS = ("ranked_results", "timings", "run")
+_PATHS = ("ranked_results", "timings", "run", "store")
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -69,6 +71,7 @@ def with_run(settings: dict[str, Any]) -> dict[str, Any]:
         if (beside := Path(run) / "timings.jsonl").is_file():
             settings = {"timings": str(beside), **settings}
         settings = {**settings, "corpus": _corpus_with_run(settings, Path(run))}
+        settings = {"store": os.path.normpath(Path(run).parent / "store"), **settings}
     return settings
 
 
@@ -175,6 +178,4 @@ def _from_here(value: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _joined(folder: Path, path: str) -> str:
     """`folder/path` with the ".." steps taken out where that is safe; "-" stays standard input."""
-    import os
-
     return path if path == "-" else os.path.normpath(folder / path)

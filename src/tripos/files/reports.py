@@ -6,16 +6,20 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import ValidationError
 
 from tripos.contracts.base import Contract, shown
+from tripos.contracts.corpus_report import CorpusReport
+from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import Finding, InputError, Place
 from tripos.files.jsonl import explained
 from tripos.files.streams import STDIN, all_whole, read_text
+
+Document = TypeVar("Document", bound=Contract)
 
 _NUMBERS = re.compile(rb"\[\n\s+((?:[-+0-9.eE]+|null)(?:,\n\s+(?:[-+0-9.eE]+|null))*)\n\s+\]")
 
@@ -59,28 +63,33 @@ def write_lines_together(
 
 def load_retrieval_report(path: str) -> RetrievalReport:
     """The retrieval report, strictly; raises InputError with every fault."""
+    return load_document(path, RetrievalReport, "the report.json of tripos eval-retrieval")
+
+
+def load_document(path: str, model: type[Document], expected: str) -> Document:
+    """A document that names its contract, strictly; raises InputError with every fault, saying what is `expected`."""
     text = read_text(path)
-    if reason := _no_retrieval_report(text):
-        raise InputError.at(path, f"{reason}: the report.json of tripos eval-retrieval is expected")
+    if reason := no_such(text, model):
+        raise InputError.at(path, f"{reason}: {expected} is expected")
     try:
-        return RetrievalReport.model_validate_json(text)
+        return model.model_validate_json(text)
     except ValidationError as error:
-        found = [Finding(kind, message, Place(path), field) for kind, field, message in explained(error, RetrievalReport)]
+        found = [Finding(kind, message, Place(path), field) for kind, field, message in explained(error, model)]
     raise InputError(found)
 
 
-def _no_retrieval_report(text: str) -> str:
-    """What the file is instead of a retrieval report; "" where it says that it is one."""
+def no_such(text: str | bytes, model: type[Contract]) -> str:
+    """What the file is instead; "" where it says that it is of the contract."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return "is no JSON"
     stated = value.get("contract") if isinstance(value, dict) else None
-    own = RetrievalReport.model_fields["contract"].default
+    own = model.model_fields["contract"].default
     return "" if stated == own else f"is {shown(stated)}, not {own}" if stated else "is no report"
 
 
-def input_paths(report: RetrievalReport, path: str, role: str) -> list[str]:
+def input_paths(report: RetrievalReport | GenerationReport | CorpusReport, path: str, role: str) -> list[str]:
     """The report's inputs of one role as they are found from here, `NAME=FILE` where one names its collection.
 
     Raises InputError for an input that was standard input, which cannot be read again.

@@ -13,6 +13,15 @@ _BARS = "▁▂▃▄▅▆▇█"
 _ROWS = ("hit@k", "recall@k", "ndcg@k", "rr@k", "ap@k", "group_recall@k", "evidence_recall@k")
 _LABELS = {"rr@k": "mrr", "ap@k": "map"}
 _MAX_SLICES = 16
+GATE_WORDS = {
+    "passed": "pass",
+    "failed": "FAIL",
+    "vacuous": "FAIL (vacuous)",
+    "inconclusive": "INCONCLUSIVE",
+    "allowed": "allowed",
+}
+"""What became of a gate, as it is read."""
+
 _MAX_NAMED = 5
 
 
@@ -211,17 +220,10 @@ def _remarks(report: RetrievalReport) -> Iterator[str]:
 
 def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
     """One line a gate: what it asks, what became of it, and why."""
-    words = {
-        "passed": "pass",
-        "failed": "FAIL",
-        "vacuous": "FAIL (vacuous)",
-        "inconclusive": "INCONCLUSIVE",
-        "allowed": "allowed",
-    }
     for number, gate in enumerate(gates):
         sign = "≥" if gate.bound == "min" else "≤"
         label = gate.name + (f" [{gate.slice}]" if gate.slice else "") + (f" {sign} {gate.threshold:g}" if gate.asked else "")
-        yield f"{'gates' if number == 0 else '':<8}{label:<34}{words[gate.status]:<16}{gate.because}"
+        yield f"{'gates' if number == 0 else '':<8}{label:<34}{GATE_WORDS[gate.status]:<16}{gate.because}"
 
 
 def _end(report: RetrievalReport, written: Sequence[str]) -> Iterator[str]:

@@ -136,7 +136,7 @@ def source_of(config: Config) -> Source:
 def inputs_of(config: Config) -> list[str]:
     """Every file that the evaluation is told to read."""
     own, source = config.generation, source_of(config)
-    files = (own.retrieval_report, source.combined, source.judgments, source.answers, own.approved_judges)
+    files = (own.retrieval_report, source.combined, source.judgments, source.answers, config.approved_judges)
     return [path for path in files if path] + [split_name(path)[1] for path in config.fragments]
 
 
@@ -248,6 +248,7 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
         "model": named(config.generation.model or tally.only_model),
         "judge": named(config.generation.judge_model),
         "targets": targets(config),
+        "abstention": config.generation.abstention,
         "form": inputs.source.form,
         "completeness": "not_checkable" if inputs.source.combined else "checked",
         "reading": inputs.options.model_dump(include={"lenient", "allow_extra", "allow_incomplete"}),
@@ -321,10 +322,10 @@ def _provenance(inputs: Inputs, aligned: Aligned, paths: Mapping[str, str], toda
     given, config = aligned.gathered.latencies(), inputs.config
     source = inputs.source
     files = [("retrieval_report", config.generation.retrieval_report), ("input", source.combined)]
-    files += [("judgments", source.judgments), ("answers", source.answers)]
+    files += [("judgments", source.judgments), ("answers", source.answers), ("approved_judges", config.approved_judges)]
     known: list[tuple[str, str, str | None]] = [(role, paths.get(path, path), None) for role, path in files if path]
     known += [("fragments", paths.get(path, path), name) for name, path in map(split_name, config.fragments)]
-    judges = load_judges(config.generation.approved_judges) if config.generation.approved_judges else None
+    judges = load_judges(config.approved_judges) if config.approved_judges else None
     return {
         "tool": f"tripos {__version__}",
         "inputs": [{"role": role, "path": path, "collection": name} for role, path, name in known],

@@ -44,6 +44,7 @@ from tripos.measures.layers import gates_of
 from tripos.measures.record import Measure
 from tripos.measures.retrieval import INTEGRATION, RETRIEVAL, TIED
 from tripos.runners.contents import counts_of, exploratory, provenance_of, rows_of, warnings_of
+from tripos.runners.drops import Against
 from tripos.runners.parts import Job, Progress, align_file
 
 MAX_CUTOFFS = 40
@@ -110,6 +111,7 @@ def evaluate(
     cutoffs: Sequence[int] = (),
     paths: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    against: Against | None = None,
 ) -> Evaluation:
     """Evaluate ranked results against reviewed judgments.
 
@@ -119,18 +121,21 @@ def evaluate(
         cutoffs: Headline cutoffs; default 1, 5, 10, 20, 50 within limit, top_k and limit.
         paths: Input paths as the report should name them, by the path given.
         progress: Called with (queries read, queries to read) as results are read.
+        against: A baseline, and how far this run may drop below it.
 
     Raises:
         InputError: A file breaks its contract; all faults at once.
-        NotComparable: The results carry the digest of another corpus or policy.
+        NotComparable: The results carry the digest of another corpus or policy; or the baseline has other judgments.
         NothingToEvaluate: No reviewed row is left to score.
     """
     require(config, judgments=True, ranked_results=True, mode=True)
     inputs = read(config, options or Options(), cutoffs)
     scored = check(inputs)
+    if against is not None:
+        against.refuse(inputs.components["B"].digest, inputs.options, measures_of(config))
     aligned = align_results(inputs, scored, progress)
     measured = measure(inputs, aligned.columns)
-    return seal(inputs, aligned, measured, paths or {})
+    return seal(inputs, aligned, measured, paths or {}, against)
 
 
 def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
@@ -272,10 +277,13 @@ def exam_of(columns: RetrievalColumns, corpus: Corpus | None) -> LeakExam | None
     return LeakExam(rows=len(asking), could_leak=sum(barred[groups] for groups in asking))
 
 
-def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[str, str]) -> Evaluation:
+def seal(
+    inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[str, str], against: Against | None = None
+) -> Evaluation:
     """Judge by the gates, bind to the fingerprint, and name the run by its content."""
     columns, tally, binding = aligned
     gates = decide_gates(inputs, columns, measured)
+    gates += [] if against is None else against.gates(measured.overall, inputs.config.depth.handed_on)
     counts = {reason: int((columns.reasons >> bit & 1).sum()) for bit, reason in enumerate(REASONS)}
     content: dict[str, Any] = {
         "name": inputs.config.name,
@@ -286,6 +294,7 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
         "results_digest": tally.results_digest,
         "binding": dict(binding),
         "reading": inputs.options.model_dump(exclude={"all_errors", "workers", "memory_limit"}),
+        "cutoffs": inputs.headline,
         "rows": rows_of([j.row for j in inputs.judgments], columns),
         "counts": counts_of(tally, inputs.findings),
         "measures": measured.overall,
@@ -294,7 +303,10 @@ def seal(inputs: Inputs, aligned: Aligned, measured: Measured, paths: Mapping[st
         "leak_exam": measured.exam,
         "missed": int((columns.reasons > 0).sum()),
         "misses": {reason: n for reason, n in sorted(counts.items()) if n},
-        "warnings": warnings_of(inputs.findings, inputs.config.judgments.completeness, gates),
+        "warnings": [
+            *warnings_of(inputs.findings, inputs.config.judgments.completeness, gates),
+            *(() if against is None else against.warnings(measured.overall)),
+        ],
         "gates": gates,
         "verdict": gating.verdict(gates),
         "provenance": provenance_of(columns, inputs.config, paths),

@@ -1,0 +1,1 @@
+"""Checks over a full run, by recomputation: what holds becomes a certificate."""

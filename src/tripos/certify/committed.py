@@ -1,0 +1,40 @@
+"""Check: the judgments are those that git has."""
+
+from __future__ import annotations
+
+from tripos.certify.dossier import Dossier
+from tripos.certify.inventory import Item, inventory
+from tripos.certify.record import CannotTell, Outcome, check, failed, passed, warned
+from tripos.files.git import Committed, GitProblem, committed
+
+_ROLES = ("retrieval_judgments", "generation_judgments", "generation_input", "corpus_judgments")
+
+
+def judgments(dossier: Dossier) -> list[Item]:
+    """The files that hold reviewed rows."""
+    return [item for item in inventory(dossier) if item.role in _ROLES]
+
+
+@check("judgments-committed", "The golden files are committed in git, as they are.")
+def judgments_committed(dossier: Dossier) -> Outcome:
+    """The same content in HEAD as here; outside a repository that is said, and no failure."""
+    dossier.report("retrieval")
+    try:
+        states = {item.path: committed(item.path) for item in judgments(dossier)}
+    except GitProblem as problem:
+        raise CannotTell(str(problem), is_own=True) from None
+    told = [f"{path}: {_fault(state)}" for path, state in states.items() if state is not None and state.here != state.head]
+    if told:
+        return failed(
+            "golden files are not as committed", told, "review and commit them, or restore them: git checkout -- FILE"
+        )
+    outside = sum(state is None for state in states.values())
+    if outside:
+        return warned(
+            f"{outside} of {len(states)} golden files are in no git repository: nothing shows who changed them, and when"
+        )
+    return passed(f"{len(states)} files")
+
+
+def _fault(state: Committed) -> str:
+    return "is not committed" if state.head is None else f"is changed: {state.here[:12]} here, {state.head[:12]} in HEAD"

@@ -1,0 +1,205 @@
+"""`tripos query` and `tripos misses`: SQL over the run history, for those who write it and those who do not."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tripos.cli.options import ConfigFile
+from tripos.errors import UsageError
+
+if TYPE_CHECKING:
+    from tripos.store.sandbox import Result
+
+HistoryFolder = Annotated[
+    str | None, typer.Option("--store", help="Folder of the run history. [default: the config's, else engagement/store]")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document: a list of objects.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="As CSV.")]
+AsJsonl = Annotated[bool, typer.Option("--jsonl", help="As JSON, an object a line.")]
+Timeout = Annotated[float, typer.Option(help="Seconds after which the query is ended.", min=0.1)]
+
+
+class LayerChoice(enum.StrEnum):
+    """One layer."""
+
+    retrieval = "retrieval"
+    generation = "generation"
+    corpus = "corpus"
+
+
+def query(
+    sql: Annotated[
+        str | None, typer.Argument(help="SQL, a file ending in .sql, - for standard input, or the name of a saved query.")
+    ] = None,
+    param: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for $NAME in the SQL. Repeats.")] = None,
+    store: HistoryFolder = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_jsonl: AsJsonl = False,
+    parquet: Annotated[str | None, typer.Option(help="Write the result to this Parquet file.")] = None,
+    tables: Annotated[bool, typer.Option("--tables", help="Show every view with its columns, and stop.")] = False,
+    list_saved: Annotated[bool, typer.Option("--list", help="List the saved queries, and stop.")] = False,
+    timeout: Timeout = 30.0,
+    memory_limit: Annotated[str, typer.Option(help="Memory that the query may take, e.g. 512MB.")] = "1GB",
+) -> int:
+    """Ask the run history in SQL, or by the name of a saved query.
+
+    Reads the views of the store (--tables) and nothing else: one statement that only reads, in a process of its own, with a
+    time and a memory limit. Saved queries are files in configs/queries (--list). Exits 2 where the query is refused or fails.
+    """
+    if tables or list_saved:
+        return _describe(tables)
+    if sql is None:
+        raise UsageError("no query: give SQL, a .sql file, -, or the name of a saved query (--list); --tables shows the views")
+    _one_output(as_json, as_csv, as_jsonl, parquet)
+    from tripos.cli.sizes import bytes_of
+    from tripos.store.sandbox import Query, run
+
+    folder = history_folder(store, config)
+    if parquet:
+        _check_output(parquet, folder, sql)
+    text, parameters = _settled(sql, _pairs(param or ()))
+    with run(Query(folder, text, parameters, timeout, bytes_of(memory_limit, "--memory-limit"))) as result:
+        if parquet:
+            return _to_parquet(result, parquet)
+        return show(result, as_json=as_json, as_csv=as_csv, as_jsonl=as_jsonl)
+
+
+def misses(
+    layer: Annotated[LayerChoice | None, typer.Option(help="One layer alone.")] = None,
+    category: Annotated[str | None, typer.Option(help="One category alone.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Misses with this reason among theirs, e.g. no_hit.")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="A run: its id, a label, latest, latest~1. [default: each system's latest execution]")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Every execution since a day (2026-11-30) or for a while (7d, 12h).")
+    ] = None,
+    store: HistoryFolder = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_jsonl: AsJsonl = False,
+) -> int:
+    """Which queries failed, and why?
+
+    Without --run and --since: of the latest execution of each system in each layer. A run is listed once, however often it was
+    executed. `tripos explain` tells one query's story.
+    """
+    _one_output(as_json, as_csv, as_jsonl, None)
+    if run and since:
+        raise UsageError("--run and --since: give one of the two")
+    from tripos.store.misses import Filters, misses_of
+    from tripos.store.sandbox import run as run_query
+
+    filters = {"category": category, "reason": reason, "run": run, "since": since}
+    asked = misses_of(history_folder(store, config), Filters(None if layer is None else layer.value, **filters))
+    with run_query(asked) as result:
+        return show(result, as_json=as_json, as_csv=as_csv, as_jsonl=as_jsonl)
+
+
+def history_folder(store: str | None, config: str | None) -> str:
+    """The store that is read: as named, else the configuration's, else the usual one."""
+    from tripos.store.layout import DEFAULT
+
+    if store == "":
+        raise UsageError("--store is empty: give a value, or leave it out")
+    if store is None and config is not None:
+        from tripos.files.configs import load_config
+
+        store = load_config(config).store
+    return store or DEFAULT
+
+
+def _describe(tables: bool) -> int:
+    from tripos.report.history import render_saved, render_tables
+    from tripos.store.saved import saved_queries
+
+    sys.stdout.write(render_tables() if tables else render_saved(saved_queries()))
+    return 0
+
+
+def _one_output(as_json: bool, as_csv: bool, as_jsonl: bool, parquet: str | None) -> None:
+    flags = {"--json": as_json, "--csv": as_csv, "--jsonl": as_jsonl, "--parquet": bool(parquet)}
+    given = [flag for flag, on in flags.items() if on]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)}: give one of them")
+
+
+def _check_output(target: str, folder: str, sql: str) -> None:
+    from tripos.files.streams import check_outputs
+    from tripos.store.exporting import outside
+
+    outside(folder, target)
+    check_outputs([target], [sql] if sql.endswith(".sql") else [])
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name.isidentifier():
+            raise UsageError(f'--param "{text}": NAME=VALUE is expected, e.g. last=5')
+        if name in pairs:
+            raise UsageError(f"--param {name} is given twice")
+        pairs[name] = value
+    return pairs
+
+
+def _settled(sql: str, pairs: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """The SQL that is meant, and its parameters' values."""
+    from tripos.files.streams import read_text
+    from tripos.store.saved import given, guessed, load, saved
+
+    if len(sql.split()) > 1 or not sql.strip():
+        return sql, {name: guessed(value) for name, value in pairs.items()}
+    if sql == "-":
+        return read_text(sql), {name: guessed(value) for name, value in pairs.items()}
+    found = load(sql) if sql.endswith(".sql") else saved(sql)
+    if found.parameters:
+        return found.sql, given(pairs, found.parameters)
+    return found.sql, {name: guessed(value) for name, value in pairs.items()}
+
+
+def show(result: Result, *, as_json: bool, as_csv: bool, as_jsonl: bool) -> int:
+    """Write a result to standard output in the form asked for."""
+    from itertools import islice
+
+    from tripos.report.table import MOST_ROWS, csv_lines, json_document, json_lines, objects, render_table
+
+    columns, rows = [name for name, _ in result.columns], result.rows()
+    if as_json or as_jsonl:
+        made = objects(columns, rows)
+        sys.stdout.writelines(json_document(made) if as_json else json_lines(made))
+    elif as_csv:
+        sys.stdout.writelines(csv_lines(columns, rows))
+    else:
+        sys.stdout.write(render_table(columns, list(islice(rows, MOST_ROWS)), result.n))
+    sys.stdout.flush()
+    return 0
+
+
+def _to_parquet(result: Result, target: str) -> int:
+    import tempfile
+
+    from tripos.files.streams import whole
+    from tripos.report.table import objects
+    from tripos.store.tables import Column, Table
+    from tripos.store.writer import Writer
+
+    columns = tuple(Column(name, kind, "") for name, kind in result.columns)
+    rows = objects([column.name for column in columns], result.rows())
+    with tempfile.TemporaryDirectory(prefix="tripos-") as folder, Writer(Path(folder)) as writer:
+        made, n = writer.write(Table("result", "", columns), rows)
+        with whole(target) as stream, made.open("rb") as written:
+            while chunk := written.read(1 << 20):
+                stream.write(chunk)
+    print(f"{n:,} {'row' if n == 1 else 'rows'} → {target}")
+    return 0

@@ -1,0 +1,1 @@
+"""One evaluation with its storing."""

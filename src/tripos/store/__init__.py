@@ -1,0 +1,1 @@
+"""Run history as immutable Parquet files, read by DuckDB."""

@@ -1,0 +1,224 @@
+"""Whether every file of a store is what it says, and what killed processes left behind."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import zstandard
+
+from tripos.errors import Findings, Place
+from tripos.fingerprint import digest
+from tripos.store.layout import CERTIFICATES, DRAFTS, EXECUTIONS, FILES, LATENCIES, REPORT, RUNS, escaped
+from tripos.store.tables import MEASURE_TYPE, TABLES, Table, is_measure
+from tripos.store.views import existing
+from tripos.store.writer import text
+from tripos.store.writing import sha256
+
+if TYPE_CHECKING:
+    import duckdb
+
+_ABANDONED_S = 3600
+_ID = re.compile(r"[0-9a-f]{64}")
+_KNOWN = {RUNS, EXECUTIONS, LATENCIES, CERTIFICATES, DRAFTS}
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a store holds; what is wrong with it stands in the findings."""
+
+    runs: int = 0
+    executions: int = 0
+    certificates: int = 0
+    files: int = 0
+    never_executed: int = 0
+    removed: int = 0
+    in_progress: int = 0
+
+
+def check_store(path: str | Path, findings: Findings) -> Checked:
+    """Verify every file, note what is wrong, and remove drafts that no process can be writing any more."""
+    store, found = existing(path), Checked()
+    from tripos.files.formats.parquet import connect
+
+    with connect() as connection:
+        runs = _runs(store, found, findings)
+        _tables(store, connection, findings)
+        executed = _executions(store, connection, found, findings)
+        _latencies(store, executed.keys(), found, findings)
+        _certificates(store, connection, found, findings)
+    for name, run in executed.items():
+        if run not in runs:
+            place = Place(str(store / EXECUTIONS / f"{name}.parquet"))
+            findings.error("no_run", place, "run_id", f"{run[:12]}… is not in the store: copy its folder under runs/ too")
+    found.never_executed = len(runs - set(executed.values()))
+    _strays(store, findings)
+    _drafts(store, found)
+    return found
+
+
+def _runs(store: Path, found: Checked, findings: Findings) -> set[str]:
+    """Every run whose folder is there, each of its files verified."""
+    runs: set[str] = set()
+    for folder in _entries(store / RUNS):
+        if not _ID.fullmatch(folder.name) or not folder.is_dir():
+            findings.error("stray", Place(str(folder)), "", "is no run: a folder named by a run id is expected; remove it")
+            continue
+        runs.add(folder.name)
+        found.files += _run_files(folder, findings)
+        _report(folder, findings)
+    found.runs = len(runs)
+    return runs
+
+
+def _run_files(folder: Path, findings: Findings) -> int:
+    """The files of one run against their digests."""
+    listing = folder / FILES
+    try:
+        listed: dict[str, dict[str, Any]] = orjson.loads(listing.read_bytes())
+        digests = {name: entry["sha256"] for name, entry in listed.items()}
+    except (OSError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
+        text_ = "is missing or unreadable: copy the whole folder again from where it was written"
+        findings.error("unlisted", Place(str(listing)), "", text_)
+        return 0
+    for name, expected in digests.items():
+        path = folder / name
+        if not path.is_file():
+            findings.error("missing", Place(str(path)), "", "is missing: copy the folder again from where it was written")
+        elif sha256(path) != expected:
+            findings.error("damaged", Place(str(path)), "", "is not what was written: copy it again, or evaluate again")
+    for path in _entries(folder):
+        if path.name not in digests and path.name != FILES:
+            findings.error("stray", Place(str(path)), "", f"belongs to no run ({FILES} does not list it): remove it")
+    return len(digests) + 1
+
+
+def _report(folder: Path, findings: Findings) -> None:
+    """The run id is the digest of the report."""
+    path = folder / REPORT
+    if not path.is_file():
+        return
+    try:
+        content = orjson.loads(zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read())
+        stated = content.pop("run_id")
+    except (zstandard.ZstdError, orjson.JSONDecodeError, AttributeError, KeyError):
+        findings.error("damaged", Place(str(path)), "", "cannot be read: evaluate again")
+        return
+    if folder.name != stated or digest(content) != folder.name:
+        findings.error("other_run", Place(str(path)), "run_id", "the report's content is not the one that this run id names")
+
+
+def _tables(store: Path, connection: duckdb.DuckDBPyConnection, findings: Findings) -> None:
+    """Every file of a run's tables: readable, of the run whose folder it is in, with columns of the right types."""
+    import duckdb
+
+    for table in (table for table in TABLES.values() if table.place == RUNS):
+        files = sorted(store.glob(f"{RUNS}/*/{table.name}.parquet"))
+        if not files:
+            continue
+        try:
+            _columns(
+                connection, table, [f"{escaped(str(store))}/{RUNS}/*/{table.name}.parquet"], files[0].parent.parent, findings
+            )
+        except duckdb.Error:
+            for path in files:
+                _one(connection, table, path, findings)
+
+
+def _one(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, findings: Findings) -> None:
+    import duckdb
+
+    try:
+        _columns(connection, table, [escaped(str(path))], path, findings)
+    except duckdb.Error as error:
+        findings.error("damaged", Place(str(path)), "", f"is no readable Parquet: {str(error).splitlines()[0][:160]}")
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, table: Table, globs: list[str], place: Path, findings: Findings) -> None:
+    source = f"read_parquet([{', '.join(map(text, globs))}], union_by_name = true, filename = true)"
+    types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+    for column in table.columns:
+        if types.get(column.name, column.type) != column.type:
+            findings.error("type", Place(str(place)), column.name, f"is {types[column.name]}: {column.type} is expected")
+    for name in types.keys() - set(table.names) - {"filename"}:
+        if table.has_measures and is_measure(name) and types[name] != MEASURE_TYPE:
+            findings.error("type", Place(str(place)), name, f"is {types[name]}: {MEASURE_TYPE} is expected of a measure")
+    if "run_id" in types:
+        sql = f"SELECT filename, min(run_id), max(run_id) FROM {source} GROUP BY filename"
+        for name, low, high in connection.execute(sql).fetchall():
+            if not low == high == Path(name).parent.name:
+                findings.error("other_run", Place(name), "run_id", "names another run than its folder")
+
+
+def _executions(store: Path, connection: duckdb.DuckDBPyConnection, found: Checked, findings: Findings) -> dict[str, str]:
+    """The run of each execution whose file holds."""
+    executed = {}
+    for path, row in _rows(store / EXECUTIONS, connection, "execution_id, run_id", findings):
+        if row[0] == path.stem:
+            executed[path.stem] = str(row[1])
+        else:
+            findings.error("renamed", Place(str(path)), "execution_id", f"is {row[0]}: the file was renamed")
+    found.executions = len(executed)
+    found.files += len(executed)
+    return executed
+
+
+def _latencies(store: Path, executed: Any, found: Checked, findings: Findings) -> None:
+    for path in _entries(store / LATENCIES):
+        found.files += 1
+        if path.stem not in executed:
+            findings.warn(
+                "no_execution", Place(str(path)), "", "belongs to no execution here: its process was ended; remove it"
+            )
+
+
+def _certificates(store: Path, connection: duckdb.DuckDBPyConnection, found: Checked, findings: Findings) -> None:
+    for path, (name, content) in _rows(store / CERTIFICATES, connection, "certificate_id, content", findings):
+        found.certificates += 1
+        found.files += 1
+        if name != path.stem or digest(orjson.loads(content)) != name:
+            findings.error("damaged", Place(str(path)), "", "its content is not the one that its name says")
+
+
+def _rows(
+    folder: Path, connection: duckdb.DuckDBPyConnection, columns: str, findings: Findings
+) -> Iterator[tuple[Path, tuple[Any, ...]]]:
+    """The one row of each file in a folder."""
+    import duckdb
+
+    for path in _entries(folder):
+        try:
+            rows = connection.execute(f"SELECT {columns} FROM read_parquet({text(escaped(str(path)))})").fetchall()
+        except duckdb.Error as error:
+            findings.error("damaged", Place(str(path)), "", f"is no readable Parquet: {str(error).splitlines()[0][:160]}")
+            continue
+        if len(rows) == 1:
+            yield path, rows[0]
+        else:
+            findings.error("rows", Place(str(path)), "", f"holds {len(rows)} rows: one is expected")
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _strays(store: Path, findings: Findings) -> None:
+    for path in _entries(store):
+        if path.name not in _KNOWN:
+            findings.warn("stray", Place(str(path)), "", "is no part of a store; nothing reads it")
+
+
+def _drafts(store: Path, found: Checked) -> None:
+    """Drafts that were not touched for an hour are removed; a younger one may be another process at work."""
+    for path in _entries(store / DRAFTS):
+        if time.time() - path.stat().st_mtime > _ABANDONED_S:
+            shutil.rmtree(path, ignore_errors=True)
+            found.removed += 1
+        else:
+            found.in_progress += 1

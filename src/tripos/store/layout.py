@@ -1,0 +1,86 @@
+"""Where everything lies in a store, and how it gets there: whole, or not at all.
+
+    STORE/
+      runs/<run id>/<table>.parquet     one immutable folder a run, which appears by one rename
+                    report.json.zst     the report without provenance: the run id is its digest
+                    files.json          sha256 and rows of each file
+      executions/<time>-<run>-<random>.parquet
+      latencies/<the same>.parquet
+      certificates/<certificate id>.parquet
+      drafts/                           what is being written; left-overs of killed processes
+
+There is no lock: names either say the content (runs, certificates) or are random (executions). Stores merge by copying files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tripos.errors import OutputError
+from tripos.store.tables import Table
+
+DRAFTS, RUNS, EXECUTIONS, LATENCIES, CERTIFICATES = "drafts", "runs", "executions", "latencies", "certificates"
+REPORT, FILES = "report.json.zst", "files.json"
+DEFAULT = "engagement/store"
+"""The store where nothing else is named."""
+
+
+def pattern(store: Path, table: Table) -> str:
+    """The glob of a table's files; absolute, so that the working folder may change."""
+    own = f"runs/*/{table.name}.parquet" if table.place == "runs" else f"{table.place}/*.parquet"
+    return f"{escaped(str(store.absolute()))}/{own}"
+
+
+def escaped(path: str) -> str:
+    """The path for a glob of DuckDB."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+@contextlib.contextmanager
+def draft(store: Path) -> Iterator[Path]:
+    """An empty folder under `drafts`, gone when the block is left; raises OutputError where the store cannot be written."""
+    folder = store / DRAFTS / f"{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    except OSError as error:
+        raise OutputError(f"{store}: the store cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def publish_folder(made: Path, target: Path) -> bool:
+    """Give a finished folder its name; False where that run was there already, which stays as it is."""
+    for path in sorted(made.iterdir()):
+        _sync(path)
+    _sync(made)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        made.rename(target)
+    except OSError:
+        if target.is_dir():
+            return False
+        raise
+    _sync(target.parent)
+    return True
+
+
+def publish_file(made: Path, target: Path) -> None:
+    """Give a finished file its name."""
+    _sync(made)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    made.replace(target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
