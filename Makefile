@@ -13,14 +13,24 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(READY)
 
-demo: $(READY)  ## the main job on the shipped example, offline
-	$(BIN)/tripos search --config configs/support-kb.yaml
-	$(BIN)/tripos eval-retrieval --config configs/support-kb.yaml
+demo: $(READY)  ## the main job on the shipped examples, offline; each ends in a certificate
 	$(BIN)/tripos search --config configs/two-collections.yaml
 	$(BIN)/tripos eval-retrieval --config configs/two-collections.yaml
 	$(BIN)/tripos fan-out --config configs/two-collections.yaml
 	$(BIN)/tripos eval-corpus --config configs/two-collections.yaml
 	$(BIN)/tripos explain --config configs/two-collections.yaml
+	$(BIN)/tripos certify --config configs/two-collections.yaml
+	$(BIN)/tripos search --config configs/support-kb.yaml
+	$(BIN)/tripos eval-retrieval --config configs/support-kb.yaml
+	$(BIN)/tripos evidence --config configs/support-kb.yaml
+	$(BIN)/tripos eval-generation --config configs/support-kb.yaml
+	$(BIN)/tripos certify --config configs/support-kb.yaml
+	@echo
+	@echo 'Where to look next:'
+	@echo '  engagement/full/certificate.json                      what was certified; docs/certification.md says what that means'
+	@echo '  engagement/full/retrieval/misses.jsonl                what was not found, each with its story'
+	@echo '  engagement/full/generation/generation-misses.jsonl    answers that failed, and why'
+	@echo '  $(BIN)/tripos explain q-002 --config configs/support-kb.yaml'
 
 test: $(READY)  ## all tests
 	$(BIN)/python -m pytest

@@ -156,6 +156,7 @@ def two_collections(folder: Path) -> CertifiedRun:
     kb, labels = "golden/support-kb", "golden/drug-labels"
     corpus = (f"{kb}/fragments.jsonl", f"{labels}/fragments.jsonl")
     made.bring(*corpus, *(judged := (f"{kb}/retrieval_golden_single.jsonl", f"{labels}/corpus_golden.jsonl")))
+    made.full.mkdir(parents=True)
     for name in judged:
         write(folder / name, [row for row in made.rows(f"../../{name}") if row["query_id"] in KEPT | KEPT_OF_TWO])
     return made.make("search", "eval-retrieval", "fan-out", "eval-corpus")

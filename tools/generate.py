@@ -1,4 +1,4 @@
-"""Regenerate what derives from the code: schemas/, docs/measures.md, docs/commands.md. Tests hold the files to it."""
+"""Regenerate what derives from the code: schemas/ and parts of docs/. Tests hold the files to it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import orjson
 from pydantic import BaseModel
 
+from tripos.certify.checks import every_check
 from tripos.contracts.config import (
     CertificationConfig,
     Config,
@@ -23,6 +24,7 @@ from tripos.contracts.config import (
 )
 from tripos.contracts.corpus import CorpusJudgment, CorpusResult, Expansion, FanOut, FanOutHit, Relationship
 from tripos.contracts.fragments import Fragment
+from tripos.contracts.judges import ApprovedJudge
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults, ResultItem, RetrievalJudgment, Timing
 from tripos.contracts.schemas import schemas
 from tripos.measures.layers import titles
@@ -39,6 +41,7 @@ def generated() -> dict[str, str]:
     files["docs/measures.md"] = _within("docs/measures.md", listed_by_layer(titles(), markdown=True))
     files["docs/commands.md"] = _within("docs/commands.md", commands())
     files["docs/files.md"] = _within("docs/files.md", fields())
+    files["docs/certification.md"] = _within("docs/certification.md", checks())
     files["docs/store.md"] = _within("docs/store.md", render_tables(markdown=True))
     return files
 
@@ -67,6 +70,7 @@ def fields() -> str:
         "configuration: search.fan_out": FanOutPolicy,
         "configuration: search.fan_out.expansion": ExpansionPolicy,
         "configuration: a gate": GateConfig,
+        "approved judges: a judge": ApprovedJudge,
         "configuration: certification": CertificationConfig,
     }
     return "\n".join(_fields(title, model) for title, model in models.items())
@@ -74,10 +78,16 @@ def fields() -> str:
 
 def _fields(title: str, model: type[BaseModel]) -> str:
     rows = [
-        f"| `{name}` | {'required' if field.is_required() else 'optional'} | {_cell(field.description)} |"
+        f"| `{field.alias or name}` | {'required' if field.is_required() else 'optional'} | {_cell(field.description)} |"
         for name, field in model.model_fields.items()
     ]
     return "\n".join([f"### {title}", "", "| field | | meaning |", "|---|---|---|", *rows, ""])
+
+
+def checks() -> str:
+    """A table of what is checked, in the order in which it is told."""
+    rows = [f"| `{check.id}` | {_cell(check.sentence)} | {int(check.exit_code)} |" for check in every_check()]
+    return "\n".join(["| check | what must hold | exit code |", "|---|---|---|", *rows, ""])
 
 
 def _json(schema: object) -> str:

@@ -24,6 +24,7 @@ from tripos.fingerprint import COMPONENT_NAMES, differing
 from tripos.measures.drops import Band, Fall, Terms, beyond_proof, decide, direction
 from tripos.measures.gates import verdict
 from tripos.measures.paired import holm, mean_of, units_of
+from tripos.measures.power import FLIPS_NEEDED
 
 RESTS_ON_SCORES = ("faithfulness", "qualified", "truthfulness")
 """Generation measures that are compared only where the scores were taken alike."""
@@ -246,6 +247,8 @@ def _told(one: Measured, own: Candidate, request: Request) -> Iterator[str]:
         yield f"{where}the results are those of the base, byte for byte"
     if base.measurement != side.measurement:
         yield f"{where}the figures were not taken alike (measurement fingerprints differ)"
+    if few := [cell.measure for cell in own.cells if 0 < cell.up + cell.down < FLIPS_NEEDED]:
+        yield f"{where}fewer than {FLIPS_NEEDED} rows changed in {', '.join(few)}: intervals over so few are too narrow, read p"
     if one.pairing.base.is_repeated != one.side.is_repeated:
         yield f"{where}one side has one run: how much runs differ by themselves is not known of it"
     for band, gate in zip(request.bands, own.gates, strict=True):

@@ -156,6 +156,8 @@ def report_of(name: str, places: Places, layer: Layer) -> Report:
     reports = {} if is_pin else reports_at(name, places)
     if reports and layer not in reports:
         raise NotComparable(f"{name} holds no {layer} report")
+    if not is_pin and not reports:
+        _refuse_path(name)
     pin = places.pin(layer) if is_pin else None
     path = pinned_report(places, pin) if pin else reports.get(layer)
     if path:

@@ -32,7 +32,8 @@ def reports_present(dossier: Dossier) -> Outcome:
         raise CannotTell(f"{next(lines_of(fault))}{f' (and {more} more)' if more else ''}", fault.exit_code, is_own=True)
     if absent:
         told = [f"{layer}: there is no {dossier.path(layer)}" for layer in absent]
-        return failed(f"no report of {', '.join(absent)}", told, f"{command(dossier, absent[0])}")
+        fix = f"{command(dossier, absent[0])}, or name the layers to certify (certification.layers, --layer)"
+        return failed(f"no report of {', '.join(absent)}", told, fix)
     return passed(f"{', '.join(dossier.layers)}")
 
 

@@ -37,4 +37,6 @@ def judgments_committed(dossier: Dossier) -> Outcome:
 
 
 def _fault(state: Committed) -> str:
-    return "is not committed" if state.head is None else f"is changed: {state.here[:12]} here, {state.head[:12]} in HEAD"
+    if state.head is None:
+        return f"is not committed in the repository at {state.root}"
+    return f"is changed: {state.here[:12]} here, {state.head[:12]} in HEAD"

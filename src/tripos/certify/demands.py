@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -39,11 +40,22 @@ def demanded(
     config_path: str | None,
     found: frozenset[LayerName],
     as_of: date,
+    *,
     approved_judges: str | None = None,
+    only: Collection[LayerName] = (),
 ) -> Demands:
-    """The configuration's demands; without one the defaults, and every layer that the folder has a report of."""
+    """The configuration's demands; without one the defaults, and every layer that the folder has a report of.
+
+    Args:
+        config: The configuration, where one is given.
+        config_path: Where it stands.
+        found: Layers that the folder has a report of.
+        as_of: The day on which approvals must hold.
+        approved_judges: The list, where it is named by hand.
+        only: Layers, where they are named by hand.
+    """
     own = config.certification if config is not None else CertificationConfig()
-    asked = {"retrieval", *own.layers} | (found if config is None else set())
+    asked = {"retrieval", *(only or own.layers)} | (found if config is None and not only else set())
     listed = approved_judges or own.approved_judges or (config.generation.approved_judges if config is not None else None)
     layers = tuple(layer for layer in LAYERS if layer in asked)
     return Demands(layers, own.min_limit, own.binding, listed, as_of, config, config_path)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tripos.certify.dossier import Dossier
-from tripos.certify.record import CannotTell, Outcome, by_layer, check, failed, lines_of, not_applicable, passed, warned
+from tripos.certify.record import Outcome, by_layer, check, failed, not_applicable, passed, warned
 from tripos.contracts.config import LayerName
+from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import Aggregate
-from tripos.errors import ExitCode, Findings, InputError, quoted
+from tripos.errors import ExitCode, Findings, quoted
 from tripos.files.corpus import read_corpus_results
 from tripos.runners.settings import corpus_settings
 
@@ -139,12 +140,11 @@ def multi_hop_evidence(dossier: Dossier) -> Outcome:
 
 def _final(dossier: Dossier, wanted: set[str]) -> dict[str, frozenset[str]]:
     """What the corpus layer handed on, of the queries wanted, within top_k."""
-    report = dossier.corpus
-    assert report is not None
-    config, _ = corpus_settings(report, dossier.path("corpus"), dossier.path("retrieval"))
+    dossier.made("corpus")
+    report = dossier.report("corpus")
+    assert isinstance(report, CorpusReport)
+    config, options = corpus_settings(report, dossier.path("corpus"), dossier.path("retrieval"))
     top_k = int((report.fingerprint.components["D"].values or {})["top_k"])
-    try:
-        rows = [routed.row for routed in read_corpus_results(config.corpus.results or "", Findings())]
-    except InputError as fault:
-        raise CannotTell(next(lines_of(fault)), is_own=True) from None
+    reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
+    rows = (routed.row for routed in read_corpus_results(config.corpus.results or "", Findings(), **reading))
     return {row.query_id: frozenset((row.handed_on or ())[:top_k]) for row in rows if row.query_id in wanted}

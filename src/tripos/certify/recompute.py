@@ -9,13 +9,15 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from tripos.certify.comparing import RowsFile, rows_file
 from tripos.certify.evidence import Shown, compared
 from tripos.columns.rows import Kept, Tally
 from tripos.contracts.config import Config, Options
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import Component, RetrievalReport
-from tripos.errors import Findings, TriposError
+from tripos.errors import Findings, InputError, TriposError
 from tripos.files.corpus import load_corpus_judgments
 from tripos.files.generation import Seen, read_pairs
 from tripos.files.jsonl import dump_line
@@ -69,6 +71,10 @@ def evaluated_again(report: Report, path: str, retrieval_report: str, progress: 
             _corpus(again, corpus_settings(report, path, retrieval_report), path, progress)
     except TriposError as fault:
         again.fault = fault
+    except ValidationError as error:  # the report states what no configuration can
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        again.fault = InputError.at(path, f"states a setting that none can be: {first['msg']}", field=where)
     return again
 
 

@@ -13,10 +13,10 @@ from tripos.certify.committed import judgments
 from tripos.certify.dossier import Dossier
 from tripos.certify.inventory import artifacts, relative
 from tripos.certify.record import Check, Outcome
-from tripos.contracts.base import Contract
 from tripos.contracts.certificate import Certificate, CertificateVerdict, CheckResult, CommittedFile
 from tripos.errors import ExitCode
 from tripos.files.git import committed
+from tripos.files.reports import plain
 from tripos.fingerprint import canonical, digest
 
 _FIRST = (ExitCode.INVALID_INPUT, ExitCode.NOT_COMPARABLE, ExitCode.INCOMPLETE, ExitCode.FAILED)
@@ -55,17 +55,12 @@ def certify(dossier: Dossier, certificate: str) -> Certificate:
 
 def own_digest(certificate: Certificate) -> str:
     """What a certificate's `digest` must be."""
-    return digest(document(certificate, without={"digest"}))
-
-
-def document(row: Contract, without: set[str] | None = None) -> dict[str, Any]:
-    """A certificate as JSON values."""
-    return row.model_dump(mode="json", by_alias=True, exclude=without)
+    return digest(certificate.model_dump(mode="json", exclude={"digest"}))
 
 
 def dump(certificate: Certificate) -> bytes:
     """The one form of certificate.json: canonical JSON and a line end."""
-    return canonical(document(certificate)) + b"\n"
+    return canonical(plain(certificate)) + b"\n"
 
 
 def first_cause(outcomes: Mapping[Check, Outcome]) -> str | None:

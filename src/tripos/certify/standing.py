@@ -67,11 +67,12 @@ def models(dossier: Dossier) -> Models | None:
     if report is None:
         return None
     judge = report.judge.name if report.judge is not None and needed_kinds(report) else None
-    own = None if approval is None else approval.model_dump(by_alias=True, include={"by", "from_", "until", "kind"})
     return Models(
         model=None if report.model is None else report.model.name,
         judge=judge,
-        approval=None if own is None else CertifiedApproval.model_validate(own),
+        approval=None
+        if approval is None
+        else CertifiedApproval(by=approval.by, valid_from=approval.from_, valid_until=approval.until, kind=approval.kind),
     )
 
 

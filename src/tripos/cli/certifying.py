@@ -13,13 +13,23 @@ from tripos.cli.options import AllErrors, Quiet
 from tripos.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
+    from tripos.certify.demands import Demands
     from tripos.certify.dossier import Dossier
     from tripos.contracts.certificate import Certificate
     from tripos.contracts.config import Config
 
 _FULL = "engagement/full"
+
+
+class WhichLayer(enum.StrEnum):
+    """A layer of the run."""
+
+    retrieval = "retrieval"
+    generation = "generation"
+    corpus = "corpus"
 
 
 class CertificateFormat(enum.StrEnum):
@@ -37,6 +47,10 @@ def certify(
     config: Annotated[str | None, typer.Option(help="The YAML or TOML file that the run was made with.")] = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="DATE", help="The day on which approvals must hold. [default: today]")
+    ] = None,
+    layer: Annotated[
+        list[WhichLayer] | None,
+        typer.Option(help="Layers to certify. Repeats. [default: the config's, else retrieval, generation and those found]"),
     ] = None,
     approved_judges: Annotated[str | None, typer.Option(help="The list of approved judges, YAML or TOML.")] = None,
     output: Annotated[str | None, typer.Option(help="Where the certificate goes. [default: FOLDER/certificate.json]")] = None,
@@ -66,7 +80,8 @@ def certify(
     target = _target(output, run)
     from tripos.certify.seal import certify as seal
 
-    dossier = _gathered(run, settled, config, day, approved_judges, quiet)
+    asked = _demands(run, settled, config, day, approved_judges, layer or ())
+    dossier = _gathered(run, asked, quiet)
     _check_output(target, dossier)
     certificate = seal(dossier, target)
     written = _publish(certificate, target)
@@ -101,15 +116,21 @@ def _target(output: str | None, run: str) -> str:
     return output or str(Path(run) / "certificate.json")
 
 
-def _gathered(
-    run: str, config: Config | None, config_path: str | None, day: date, approved_judges: str | None, quiet: bool
-) -> Dossier:
+def _demands(
+    run: str, config: Config | None, path: str | None, day: date, approved_judges: str | None, layers: Sequence[WhichLayer]
+) -> Demands:
     from tripos.across.runs import found_in
     from tripos.certify.demands import demanded
+
+    return demanded(
+        config, path, frozenset(found_in(run)), day, approved_judges=approved_judges, only=[layer.value for layer in layers]
+    )
+
+
+def _gathered(run: str, demands: Demands, quiet: bool) -> Dossier:
     from tripos.certify.dossier import gathered
     from tripos.cli.progress import Progress
 
-    demands = demanded(config, config_path, frozenset(found_in(run)), day, approved_judges)
     return gathered(run, demands, lambda layer: Progress(f"{layer} queries", quiet=quiet))
 
 

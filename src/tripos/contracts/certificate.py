@@ -78,8 +78,8 @@ class CertifiedApproval(Contract):
     """Who approved the judge, and for which days; both are within."""
 
     by: str
-    from_: Day = Field(alias="from")
-    until: Day
+    valid_from: Day
+    valid_until: Day
     kind: Literal["external", "tripos"]
 
 

@@ -51,6 +51,8 @@ class Cell(Contract):
     p_holm: float | None = Field(description="Adjusted for all cells of this comparison (Holm).")
     n: int = Field(description="Paired rows.")
     units: int = Field(description="What was resampled and flipped: rows, or whole clusters of them.")
+    up: int = Field(description="Paired rows whose value is higher here.")
+    down: int = Field(description="Paired rows whose value is lower here.")
     left_out: dict[str, int] = Field(description="Rows of the measure that are not paired, by reason.")
     worst: float | None = Field(
         description="The difference with rows that one side alone has no result for, each at the end bad for the candidate."

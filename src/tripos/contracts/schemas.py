@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from tripos.contracts.certificate import Certificate, Verification
+from tripos.contracts.baseline import Baseline
+from tripos.contracts.comparison import Comparison, Power, Repeats
 from tripos.contracts.config import Config
 from tripos.contracts.corpus import CorpusJudgment, CorpusMiss, CorpusResult
 from tripos.contracts.corpus_report import CorpusReport
@@ -35,8 +37,10 @@ FILES: dict[str, Any] = {
     "config": Config,
     "answers": GenerationAnswer,
     "approved-judges": ApprovedJudges,
+    "baseline": Baseline,
     "certificate": Certificate,
     "certificate-verification": Verification,
+    "comparison": Comparison,
     "corpus-judgments": CorpusJudgment,
     "corpus-misses": CorpusMiss,
     "corpus-report": CorpusReport,
@@ -48,7 +52,9 @@ FILES: dict[str, Any] = {
     "generation-misses": GenerationMiss,
     "generation-report": GenerationReport,
     "generation-results": GenerationResult,
+    "power": Power,
     "ranked-results": NestedResults | ColumnarResults | FlatResult,
+    "repeats": Repeats,
     "retrieval-judgments": RetrievalJudgment,
     "retrieval-misses": RetrievalMiss,
     "retrieval-report": RetrievalReport,

@@ -15,8 +15,9 @@ class GitProblem(Exception):  # noqa: N818 - a state of the repository, which th
 
 
 class Committed(NamedTuple):
-    """A file as HEAD has it, and as it is; both are git's own ids of the content."""
+    """A file as HEAD of the repository at `root` has it, and as it is; both are git's own ids of the content."""
 
+    root: str
     here: str
     head: str | None
     commit: str | None
@@ -28,14 +29,15 @@ def committed(path: str) -> Committed | None:
     A link is followed. `head` is None where HEAD lacks the file, or there is no commit yet. Raises GitProblem.
     """
     place = Path(os.path.realpath(path))
-    if _root_above(place) is None:
+    root = _root_above(place)
+    if root is None:
         return None
     here = _git(place, "hash-object", "--", place.name)
     if here is None:
         raise GitProblem(f"git cannot read {path}")
     head = _git(place, "rev-parse", "--verify", "--quiet", f"HEAD:./{place.name}")
     commit = _git(place, "log", "-1", "--format=%H", "--", place.name) if head else None
-    return Committed(here, head, commit)
+    return Committed(str(root), here, head, commit)
 
 
 def _root_above(place: Path) -> Path | None:

@@ -76,12 +76,12 @@ def decide(band: Band, fall: Fall | None, terms: Terms, near: str = "") -> DropG
 
 def _by_figure(band: Band, fall: Fall, terms: Terms, drop: float) -> DropGate:
     if drop <= band.most + SLACK:
-        return _gate(band, terms, "passed", moved(drop), drop)
+        return _gate(band, terms, "passed", moved(drop, fall.sign), drop)
     known = None if fall.value is None else -fall.sign * fall.value
     if fall.incomplete and (known is None or known <= band.most + SLACK):
         rows = f"{fall.incomplete} row{'' if fall.incomplete == 1 else 's'} without a result in one run"
-        return _gate(band, terms, "inconclusive", f"{moved(drop)}, if {rows} came out badly", drop)
-    return _gate(band, terms, "failed", moved(drop), drop)
+        return _gate(band, terms, "inconclusive", f"{moved(drop, fall.sign)}, if {rows} came out badly", drop)
+    return _gate(band, terms, "failed", moved(drop, fall.sign), drop)
 
 
 def _by_interval(band: Band, fall: Fall, terms: Terms, drop: float) -> DropGate:
@@ -97,13 +97,18 @@ def _by_interval(band: Band, fall: Fall, terms: Terms, drop: float) -> DropGate:
     could_be = round12(could_be)
     level = f"{terms.confidence:.0%}"
     if could_be <= band.most + SLACK:
-        return _gate(band, terms, "passed", f"{moved(drop)}; at {level} not more than {could_be:.3g}", drop, could_be=could_be)
-    return _gate(band, terms, "failed", f"{moved(drop)}; at {level} it could be {could_be:.3g}", drop, could_be=could_be)
+        return _gate(
+            band, terms, "passed", f"{moved(drop, fall.sign)}; at {level} not more than {could_be:.3g}", drop, could_be=could_be
+        )
+    return _gate(
+        band, terms, "failed", f"{moved(drop, fall.sign)}; at {level} it could be {could_be:.3g}", drop, could_be=could_be
+    )
 
 
-def moved(drop: float) -> str:
-    """A drop in words."""
-    return f"fell by {drop:.3g}" if drop > 0 else f"rose by {-drop:.3g}" if drop < 0 else "did not move"
+def moved(drop: float, sign: int = 1) -> str:
+    """How a figure moved, in words; `sign` is −1 where the drop of a measure to keep low is its rise."""
+    change = -sign * drop
+    return f"fell by {-change:.3g}" if change < 0 else f"rose by {change:.3g}" if change > 0 else "did not move"
 
 
 def _gate(

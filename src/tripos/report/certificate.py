@@ -97,7 +97,7 @@ def models_told(certificate: Certificate) -> str:
     told = f"answers by {models.model}"
     if models.judge is not None and models.approval is not None:
         own = models.approval
-        told += f", judged by {models.judge}, which {own.by} approved from {own.from_} to {own.until}"
+        told += f", judged by {models.judge}, which {own.by} approved from {own.valid_from} to {own.valid_until}"
     return told
 
 

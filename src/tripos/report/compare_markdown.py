@@ -36,8 +36,8 @@ def _foot(comparison: Comparison) -> str:
 def _candidate(candidate: Candidate, comparison: Comparison) -> Iterator[str]:
     yield f"{_safe(run_label(candidate.run))} against {_safe(run_label(comparison.base))}, {candidate.paired} queries in both"
     yield ""
-    yield "| | measure | base | now | difference [95 %] | p (Holm) | n | |"
-    yield "|---|---|--:|--:|---|--:|--:|---|"
+    yield "| | measure | base | now | difference [95 %] | p (Holm) | n | up | down | |"
+    yield "|---|---|--:|--:|---|--:|--:|--:|--:|---|"
     yield from map(_row, candidate.cells)
     yield ""
     yield from (f"- {_safe(text)}" for text in differs(candidate))
@@ -49,12 +49,12 @@ def _candidate(candidate: Candidate, comparison: Comparison) -> Iterator[str]:
 def _row(cell: Cell) -> str:
     name = f"| {_SIGNS[cell.verdict]} | `{cell.measure}` "
     if cell.difference is None:
-        return f"{name}| – | – | {cell.undefined} | – | {cell.n} | |"
+        return f"{name}| – | – | {cell.undefined} | – | {cell.n} | | | |"
     span = f" [{signed(cell.ci.low)}, {signed(cell.ci.high)}]" if cell.ci else ""
     told = "; ".join([word(cell), *left_out(cell)])
     return (
         f"{name}| {figure(cell.base)} | {figure(cell.value)} | {signed(cell.difference)}{span} "
-        f"| {chances(cell.p_holm)} | {cell.n} | {told} |"
+        f"| {chances(cell.p_holm)} | {cell.n} | {cell.up} | {cell.down} | {told} |"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ import zstandard
 from tripos.errors import Findings, Place
 from tripos.fingerprint import digest
 from tripos.store.layout import CERTIFICATES, DRAFTS, EXECUTIONS, FILES, LATENCIES, REPORT, RUNS, escaped
-from tripos.store.tables import MEASURE_TYPE, TABLES, Table, is_measure
+from tripos.store.tables import MEASURE_TYPE, TABLES, Table
 from tripos.store.views import existing
 from tripos.store.writer import text
 from tripos.store.writing import sha256
@@ -38,6 +38,7 @@ class Checked:
     certificates: int = 0
     files: int = 0
     never_executed: int = 0
+    loose_latencies: int = 0
     removed: int = 0
     in_progress: int = 0
 
@@ -51,7 +52,7 @@ def check_store(path: str | Path, findings: Findings) -> Checked:
         runs = _runs(store, found, findings)
         _tables(store, connection, findings)
         executed = _executions(store, connection, found, findings)
-        _latencies(store, executed.keys(), found, findings)
+        _latencies(store, executed.keys(), found)
         _certificates(store, connection, found, findings)
     for name, run in executed.items():
         if run not in runs:
@@ -146,8 +147,8 @@ def _columns(connection: duckdb.DuckDBPyConnection, table: Table, globs: list[st
     for column in table.columns:
         if types.get(column.name, column.type) != column.type:
             findings.error("type", Place(str(place)), column.name, f"is {types[column.name]}: {column.type} is expected")
-    for name in types.keys() - set(table.names) - {"filename"}:
-        if table.has_measures and is_measure(name) and types[name] != MEASURE_TYPE:
+    for name in sorted(types.keys() - set(table.names)):
+        if "@" in name and types[name] != MEASURE_TYPE:
             findings.error("type", Place(str(place)), name, f"is {types[name]}: {MEASURE_TYPE} is expected of a measure")
     if "run_id" in types:
         sql = f"SELECT filename, min(run_id), max(run_id) FROM {source} GROUP BY filename"
@@ -169,13 +170,10 @@ def _executions(store: Path, connection: duckdb.DuckDBPyConnection, found: Check
     return executed
 
 
-def _latencies(store: Path, executed: Any, found: Checked, findings: Findings) -> None:
-    for path in _entries(store / LATENCIES):
-        found.files += 1
-        if path.stem not in executed:
-            findings.warn(
-                "no_execution", Place(str(path)), "", "belongs to no execution here: its process was ended; remove it"
-            )
+def _latencies(store: Path, executed: Collection[str], found: Checked) -> None:
+    files = _entries(store / LATENCIES)
+    found.files += len(files)
+    found.loose_latencies = sum(path.stem not in executed for path in files)
 
 
 def _certificates(store: Path, connection: duckdb.DuckDBPyConnection, found: Checked, findings: Findings) -> None:

@@ -19,7 +19,6 @@ from tripos.contracts.reports import RetrievalReport
 from tripos.errors import InputError, UsageError, quoted, suggest
 from tripos.store import tables
 from tripos.store.layout import EXECUTIONS, REPORT, RUNS, escaped
-from tripos.store.tables import is_measure
 from tripos.store.views import existing, view
 
 if TYPE_CHECKING:
@@ -200,7 +199,7 @@ class Store:
         """Every scored query of a run with its figures at the headline cutoffs."""
         path = self._file(run_id, "queries.parquet")
         rows = self._rows(f"SELECT * FROM {self._source(path)} ORDER BY query_id", path)
-        names = [name for name in rows[0] if name not in tables.QUERIES.names and is_measure(name)] if rows else []
+        names = self._facts(run_id).get("measures") or [] if rows else []
 
         def column(name: str) -> list[Any]:
             return [row.get(name) for row in rows]

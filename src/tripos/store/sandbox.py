@@ -97,28 +97,41 @@ def run(query: Query) -> Result:
 
 
 def _received(connection: Connection, query: Query, deadline: float) -> Result:
-    result: Result | None = None
-    while True:
+    result = Result([])
+    try:
+        for kind, *told in _messages_of(connection, query, deadline):
+            match kind:
+                case "columns":
+                    result.columns = told[0]
+                case "rows":
+                    result.take(*told)
+                    if result.size > query.memory:
+                        raise UsageError(
+                            f"the result takes more than {query.memory >> 20} MiB: narrow it, or give --memory-limit"
+                        )
+                case "refused":
+                    raise UsageError(told[0])
+                case "unreadable":
+                    raise InputError(*told)
+                case "fault":
+                    raise TriposError(told[0])
+    except BaseException:
+        result.close()
+        raise
+    return result
+
+
+def _messages_of(connection: Connection, query: Query, deadline: float) -> Iterator[tuple[Any, ...]]:
+    """What the child says, until it is done; raises UsageError where its time is over, or it ended without a word."""
+    kind = ""
+    while kind != "done":
         if not connection.poll(max(deadline - time.monotonic(), 0)):
             raise UsageError(f"the query took longer than {query.timeout_s:g} s and was ended: narrow it, or give --timeout")
         try:
             kind, *told = connection.recv()
         except EOFError:
             raise UsageError(_too_much(query)) from None
-        match kind:
-            case "columns":
-                result = Result(told[0])
-            case "rows":
-                assert result is not None
-                result.take(*told)
-                if result.size > query.memory:
-                    result.close()
-                    raise UsageError(f"the result takes more than {query.memory >> 20} MiB: narrow it, or give --memory-limit")
-            case "done":
-                assert result is not None
-                return result
-            case "error":
-                raise told[0]
+        yield kind, *told
 
 
 def _too_much(query: Query) -> str:
@@ -133,14 +146,16 @@ def _work(connection: Connection, query: Query) -> None:
         _no_files()
         for message in _messages(query):
             connection.send(message)
-    except (UsageError, InputError) as error:
-        connection.send(("error", error))
+    except UsageError as error:
+        connection.send(("refused", str(error)))
+    except InputError as error:
+        connection.send(("unreadable", error.findings, error.total))
     except MemoryError:
-        connection.send(("error", UsageError(_too_much(query))))
+        connection.send(("refused", _too_much(query)))
     except BrokenPipeError:
         pass  # the parent has given up
     except Exception as error:  # noqa: BLE001 - a fault of ours is told by the parent, which has the terminal
-        connection.send(("error", TriposError(f"a query failed: {type(error).__name__}: {error}")))
+        connection.send(("fault", f"a query failed: {type(error).__name__}: {error}"))
 
 
 def _no_files() -> None:

@@ -5,7 +5,6 @@ A column is added by one line here: files written before lack it, and are read a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -38,14 +37,6 @@ class Table:
 
 
 MEASURE_TYPE = "DOUBLE"
-_MEASURE = re.compile(r"[a-z][a-z0-9_]*(@([1-9][0-9]*|case))?")
-
-
-def is_measure(name: str) -> bool:
-    """Whether a column beyond a table's own is one of measures: hit@10, leaks."""
-    return _MEASURE.fullmatch(name) is not None
-
-
 _RUN = Column("run_id", "VARCHAR", "The run: sha256 of its report's content.")
 _LAYER = Column("layer", "VARCHAR", "retrieval, generation or corpus.")
 _QUERY = Column("query_id", "VARCHAR", "The query, as in the judgments.")
@@ -77,6 +68,7 @@ RUNS = Table(
         Column("top_k", "BIGINT", "Results handed on."),
         Column("unit", "VARCHAR", "What a position counts: fragment or source."),
         Column("cutoffs", "BIGINT[]", "Headline cutoffs: those that queries has columns for."),
+        Column("measures", "VARCHAR[]", "The measures that queries has columns for in this run."),
         Column("model", "VARCHAR", "Who answered (generation)."),
         Column("judge", "VARCHAR", "Who gave the faithfulness scores (generation)."),
         Column("scored", "BIGINT", "Rows scored."),

@@ -110,6 +110,7 @@ def run_row(content: Content) -> dict[str, Any]:
         "exploratory": report.exploratory,
         "components": _json({letter: plain(part) for letter, part in parts.items()}),
         "reading": _json(report.reading),
+        "measures": content.measures,
         **content.facts,
     }
 
