@@ -63,8 +63,9 @@ class CertifiedRun:
         return replace(self, folder=folder)
 
     def run(self, command: str, *more: str) -> Outcome:
-        """One command under the example's configuration."""
-        return run(self.folder, [command, "--config", self.config, *more])
+        """One command under the example's configuration; evaluations stay out of the run history."""
+        quiet = ("--no-store",) if command.startswith(("eval-", "certify")) else ()
+        return run(self.folder, [command, "--config", self.config, *quiet, *more])
 
     def succeed(self, command: str, *more: str) -> None:
         """The same, which must pass."""

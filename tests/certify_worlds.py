@@ -136,7 +136,7 @@ class FullRun:
 
     def certify(self, *more: str) -> Outcome:
         """Certify under the configuration."""
-        return self.run("certify", "--as-of", AS_OF, *more)
+        return self.run("certify", "--as-of", AS_OF, "--no-store", *more)
 
     @property
     def certificate(self) -> Path:

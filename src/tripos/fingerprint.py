@@ -372,7 +372,8 @@ _DIGESTED = {
     "segmentation": "other fragments (ids, texts, titles, acls or metadata)",
     "rows": "other reviewed rows",
 }
-_DERIVED = ("mean_characters_a_fragment", "mean_fragments_a_source")
+DERIVED = ("mean_characters_a_fragment", "mean_fragments_a_source")
+"""Values of component A that stand beside its digest: they follow from the rest, and a catalogue cannot know them."""
 
 
 def differences(letter: str, retrieval: Component, here: Component, where: str = "here") -> list[str]:
@@ -389,7 +390,7 @@ def differences(letter: str, retrieval: Component, here: Component, where: str =
 def differing(one: Component, other: Component) -> list[tuple[str, str, str]]:
     """Each field whose values differ, with both as one would type them; digests, which nobody types, are named as such."""
     ours, theirs = _flat(one.values or {}), _flat(other.values or {})
-    keys = [k for k in {**ours, **theirs} if ours.get(k) != theirs.get(k) and k not in _DERIVED]
+    keys = [k for k in {**ours, **theirs} if ours.get(k) != theirs.get(k) and k not in DERIVED]
     return [(k, _told(ours, k), _told(theirs, k)) for k in keys]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from tests.certify_worlds import APPROVED, AS_OF, SETTINGS, FullRun
 from tests.cli.world import ROOT, Outcome, run
 from tripos.certify.checks import every_check
+from tripos.fingerprint import digest
 
 
 @pytest.fixture(scope="session")
@@ -201,6 +204,50 @@ def test_a_change_is_caught(full: FullRun, change: Any, caught_by: set[str], cod
     found = of_their_own(done)
     assert caught_by <= found, found
     assert done.code == code
+
+
+REPORTS = ("full/retrieval/report.json", "full/generation/generation-report.json", "full/corpus/corpus-report.json")
+NOT_TOLD = ("provenance", "reading", "run_id")
+"""Provenance says where and when; `reading` may state another option that gives the same report; the run_id is made to fit."""
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    if not isinstance(value, dict | list):
+        return [path]
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    return [path, *(leaf for key, part in inner for leaf in leaves(part, (*path, key)))]
+
+
+def other(value: Any) -> Any:
+    """Another value of the same kind."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return f"{value}x"
+        case list():
+            return [*value, *value[:1]] if value else [1]
+        case dict():
+            return {} if value else {"x": 1}
+    return 1
+
+
+@pytest.mark.parametrize("number", range(15))
+def test_any_field_of_any_report_is_looked_at(full: FullRun, number: int) -> None:
+    chance = random.Random(number)
+    place = full.folder / REPORTS[number % 3]
+    report = json.loads(place.read_bytes())
+    path = chance.choice([leaf for leaf in leaves(report) if leaf and leaf[0] not in NOT_TOLD])
+    *parents, last = path
+    holder = functools.reduce(lambda found, key: found[key], parents, report)
+    holder[last] = other(holder[last])
+    report["run_id"] = digest({key: value for key, value in report.items() if key not in ("run_id", "provenance")})
+    place.write_text(json.dumps(report))
+    done = full.certify("--json")
+    assert done.code in (1, 3, 4), (path, done.out, done.err)
+    assert of_their_own(done), path
 
 
 def test_verify_needs_nothing_but_the_bytes(full: FullRun) -> None:

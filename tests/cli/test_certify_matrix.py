@@ -159,7 +159,7 @@ IN_THE_CONFIGURATION = [
     Change("a gate more", config("mrr: {min: 0.6}", "mrr: {min: 0.6}\n  hit@1: {min: 0.1}"), "gates-as-configured", code=1),
     Change("a larger min_limit", config("min_limit: 50", "min_limit: 100"), "limit", code=1),
     Change("a judge without approval", text(JUDGES, "judge@2026-09", "judge@2026-08"), "judge-approved", code=1),
-    Change("no list of judges", gone(JUDGES), "judge-approved", code=3),
+    Change("no list of judges", gone(JUDGES), "artifacts-present", "judge-approved", 3),
     Change("an expired approval", nothing, "judge-approved", code=1, as_of="2100-01-01"),
     Change("an approval not begun", nothing, "judge-approved", code=1, as_of="2023-12-31"),
 ]

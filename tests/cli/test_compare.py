@@ -81,7 +81,7 @@ def test_every_layer_is_compared_from_its_reports(two: Path, layer: str) -> None
 def test_the_table_is_as_the_sketch_has_it(two: Path) -> None:
     outcome = run(two, ["compare", "a/retrieval/report.json", "b/retrieval", "--max-drop", "recall@3=0.02"])
     assert outcome.code == 1
-    assert "recall@3                    1.00    .800   −.200  [−.325, −.075]        .008      .031    40    0     8   worse" in outcome.out
+    assert "recall@3                    1.00    .800   −.200  [−.325, −.075]        .008      .031      40      0      8   worse" in outcome.out
     assert "lost (8): q00 q01 q02 q03 q04 q05 q06 q07\n" in outcome.out
     assert "gate  max-drop recall@3 ≤ 0.02: FAIL   fell by 0.2" in outcome.out
     assert outcome.out.endswith("(exit 1)\n")

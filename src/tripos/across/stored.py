@@ -23,10 +23,10 @@ from tripos.across.sides import (
     record_of,
 )
 from tripos.across.tables import header_of, retrieval_rows
+from tripos.columns.retrieval import Bools
 from tripos.contracts.config import Config, Options
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import UsageError
-from tripos.measures.aggregate import population
 from tripos.measures.paired import Ints
 from tripos.runners import retrieval
 from tripos.store.reading import QueryValues, Store
@@ -62,9 +62,7 @@ def stored_rows(store: Store, run_id: str) -> Rows:
     return Rows(header, judged, complete, _passed(values, header), figures, cutoffs=cutoffs)
 
 
-def _column(
-    name: str, values: QueryValues, header: Header, complete: np.typing.NDArray[np.bool_], positive: np.typing.NDArray[np.bool_]
-) -> Column:
+def _column(name: str, values: QueryValues, header: Header, complete: Bools, positive: Bools) -> Column:
     record = record_of(name, header.layer)
     own = values.measures.get(name)
     if own is None:
@@ -72,12 +70,23 @@ def _column(
         kept = f": it keeps {near}" if near else ""
         raise UsageError(f"the store has no {name} of run {header.run_id[:12]}{kept}; name its report file instead")
     absent = np.array([value is None for value in own], dtype=bool)
-    waiting = np.zeros(len(own), dtype=bool)
-    if header.layer == "generation" and name in _ON_SCORES:
-        waiting = np.array([bool(_WAITING & {*reasons}) for reasons in values.reasons], dtype=bool)
-    member = population(record, positive) if header.layer != "generation" else np.ones(len(own), dtype=bool)
-    state = np.select([~absent, member & (~complete | waiting)], [DEFINED, INCOMPLETE], default=UNDEFINED)
+    open_rows = _generation_waits(name, values) if header.layer == "generation" else ~complete
+    member = _members(record.population, positive)
+    state = np.select([~absent, member & open_rows], [DEFINED, INCOMPLETE], default=UNDEFINED)
     return Column(np.array([0.0 if value is None else value for value in own]), state)
+
+
+def _generation_waits(name: str, values: QueryValues) -> Bools:
+    """Rows that could have a value: those without an answer, and, for what rests on scores, those without one."""
+    lacking = _WAITING if name in _ON_SCORES else {"incomplete"}
+    return np.array([bool(lacking & {*reasons}) for reasons in values.reasons], dtype=bool)
+
+
+def _members(population: str, positive: Bools) -> Bools:
+    """Rows of a measure's population, as far as the judgments tell."""
+    if population in ("expected_empty", "unanswerable"):
+        return ~positive
+    return np.ones(len(positive), dtype=bool) if population == "scored" else positive
 
 
 def _passed(values: QueryValues, header: Header) -> Ints:

@@ -79,7 +79,10 @@ class Noted(Kept):
 
 
 def generation_rows(made: GenerationEvaluation, noted: Noted) -> Rows:
-    """Rows of a generation evaluation; a query passes when its answer qualifies, or declines as it should."""
+    """Rows of a generation evaluation; a query passes when its answer qualifies, or declines as it should.
+
+    An answer without a faithfulness score is complete only where that does not decide it.
+    """
     columns = made.columns
     whole = columns.kind != PARTIAL
 
@@ -92,7 +95,7 @@ def generation_rows(made: GenerationEvaluation, noted: Noted) -> Rows:
     passed = np.where(waiting, UNDECIDED, np.where(np.isin(columns.status, passing), PASSED, FAILED))
     order = made.order.tolist()
     labels, content = [noted.labels[i] for i in order], [noted.content[i] for i in order]
-    return Rows(header_of(made.report), labels, columns.complete, passed, figures, content)
+    return Rows(header_of(made.report), labels, ~waiting, passed, figures, content)
 
 
 def _scattered(record: Measure, columns: GenerationColumns, whole: Bools) -> Column:

@@ -63,7 +63,7 @@ def fragments_unchanged(dossier: Dossier) -> Outcome:
         raise CannotTell("the fragments or the judgments cannot be read")
     if told := differences("A", own, again["A"], "in the files"):
         return failed("the fragments are not those that were measured", told, f"restore them, or {_evaluate(dossier)}")
-    counts = (own.values or {}).get("counts", {})
+    counts = (own.values or {}).get("counts") or {}
     return passed(f"{counts.get('fragments')} fragments of {counts.get('sources')} sources")
 
 

@@ -14,10 +14,8 @@ from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import Component
 from tripos.errors import InputError
 from tripos.files.retrieval import split_name
-from tripos.fingerprint import COMPONENT_NAMES, depth_component, differences, digest, policy_component
+from tripos.fingerprint import COMPONENT_NAMES, DERIVED, depth_component, differences, digest, policy_component
 from tripos.runners.settings import Report
-
-_DERIVED = ("mean_characters_a_fragment", "mean_fragments_a_source")
 
 
 def deviations(dossier: Dossier, config: Config) -> Iterator[str]:
@@ -37,7 +35,7 @@ def deviations(dossier: Dossier, config: Config) -> Iterator[str]:
 
 def _components(own: Mapping[str, Component], config: Config) -> dict[str, Component]:
     """A to D with what the configuration states in the place of the report's values."""
-    frozen = {key: value for key, value in (own["A"].values or {}).items() if key not in _DERIVED}
+    frozen = {key: value for key, value in (own["A"].values or {}).items() if key not in DERIVED}
     a = {**frozen, "acl_default": config.acl_default}
     b = {**(own["B"].values or {}), "version": config.judgments.version, "completeness": config.judgments.completeness}
     return {

@@ -106,13 +106,6 @@ class Dossier:
         return named[0] if named else None
 
 
-def _whole(report: Report, path: str) -> Report:
-    """The report, where its fingerprint has all of its components; else InputError."""
-    if sorted(report.fingerprint.components) != list("ABCD"):
-        raise InputError.at(path, "the components A, B, C and D are expected", field="fingerprint.components")
-    return report
-
-
 def gathered(folder: str, demands: Demands, progress: Callable[[LayerName], Progress | None]) -> Dossier:
     """Read the demanded reports, and evaluate every layer that has one again, once."""
     dossier = Dossier(folder, demands)
@@ -120,7 +113,7 @@ def gathered(folder: str, demands: Demands, progress: Callable[[LayerName], Prog
         path = dossier.path(layer)
         if Path(path).is_file():
             try:
-                dossier.reports[layer] = _whole(load_document(path, _MODELS[layer], f"the report of tripos eval-{layer}"), path)
+                dossier.reports[layer] = load_document(path, _MODELS[layer], f"the report of tripos eval-{layer}")
             except InputError as fault:
                 dossier.faults[layer] = fault
     for layer, report in dossier.reports.items():

@@ -14,10 +14,8 @@ from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import Component
 from tripos.errors import ExitCode
-from tripos.fingerprint import COMPONENT_NAMES, combined, differences, digest
+from tripos.fingerprint import COMPONENT_NAMES, DERIVED, combined, differences, digest
 from tripos.runners.settings import Report
-
-_NOT_DIGESTED = ("mean_characters_a_fragment", "mean_fragments_a_source")
 
 
 @check(
@@ -44,7 +42,7 @@ def fingerprints_follow(dossier: Dossier) -> Outcome:
 def _digest_of(component: Component) -> str | None:
     if component.values is None:
         return None
-    return digest({key: value for key, value in component.values.items() if key not in _NOT_DIGESTED})
+    return digest({key: value for key, value in component.values.items() if key not in DERIVED})
 
 
 @check("one-fingerprint", "Retrieval, generation and corpus measured one configuration (A to D).", ExitCode.NOT_COMPARABLE)

@@ -144,7 +144,7 @@ def _final(dossier: Dossier, wanted: set[str]) -> dict[str, frozenset[str]]:
     report = dossier.report("corpus")
     assert isinstance(report, CorpusReport)
     config, options = corpus_settings(report, dossier.path("corpus"), dossier.path("retrieval"))
-    top_k = int((report.fingerprint.components["D"].values or {})["top_k"])
+    top_k = int((dossier.retrieval.fingerprint.components["D"].values or {})["top_k"])
     reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
     rows = (routed.row for routed in read_corpus_results(config.corpus.results or "", Findings(), **reading))
     return {row.query_id: frozenset((row.handed_on or ())[:top_k]) for row in rows if row.query_id in wanted}

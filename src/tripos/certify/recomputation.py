@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from tripos.certify.artifacts import command, stated_results
@@ -12,11 +12,11 @@ from tripos.certify.inventory import missing
 from tripos.certify.record import CannotTell, Outcome, by_layer, check, failed, lines_of, not_applicable, passed
 from tripos.contracts.config import LayerName
 from tripos.errors import InputError, NotComparable
-from tripos.fingerprint import digest
+from tripos.fingerprint import DERIVED, digest
 from tripos.runners.settings import Report
 
-_OWN_CHECKS = ("run_id", "fingerprint", "judgments_digest", "results_digest", "answers_digest", "retrieval", "retrieval_run_id")
-"""Parts of a report that checks of their own compare."""
+_OWN_CHECKS = {"run_id", "judgments_digest", "results_digest", "answers_digest", "retrieval_run_id"}
+"""Parts of a report that checks of their own compare; so are those of the fingerprint, and of the retrieval run named."""
 
 _NOT_COMPARED = ("tool", "inputs", "judge_approval")
 """Parts of provenance that say where and when, which may be elsewhere and later now."""
@@ -83,9 +83,20 @@ def changed(dossier: Dossier, layer: LayerName) -> bool:
 
 
 def _compared(report: Report) -> dict[str, Any]:
-    content = report.model_dump(mode="json", exclude=set(_OWN_CHECKS))
+    content = report.model_dump(mode="json", exclude=_OWN_CHECKS)
+    components = content["fingerprint"]["components"]
+    content["fingerprint"] = {
+        "measurement": content["fingerprint"]["measurement"],
+        "components": {"A": {"values": _part(components["A"]["values"], DERIVED)}},
+    }
+    if "retrieval" in content:
+        content["retrieval"] = _part(content["retrieval"], content["retrieval"].keys() - {"run_id", "results_digest"})
     content["provenance"] = {key: value for key, value in content["provenance"].items() if key not in _NOT_COMPARED}
     return content
+
+
+def _part(values: dict[str, Any] | None, keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in (values or {}).items() if key in keys}
 
 
 def _count(value: Any) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tripos.cli.options import AllErrors, Quiet
+from tripos.cli.options import AllErrors, NoStore, Quiet, StoreFolder
 from tripos.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tripos.certify.dossier import Dossier
     from tripos.contracts.certificate import Certificate
     from tripos.contracts.config import Config
+    from tripos.loop.storing import Storing
 
 _FULL = "engagement/full"
 
@@ -62,6 +63,8 @@ def certify(
     ] = CertificateFormat.text,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Also tell the checks that passed.")] = False,
+    store: StoreFolder = None,
+    no_store: NoStore = False,
     all_errors: AllErrors = False,  # noqa: ARG001 - looked for where errors are printed
     quiet: Quiet = False,
 ) -> int:
@@ -77,15 +80,17 @@ def certify(
     day = _day(as_of)
     settled = _configured(config)
     run = folder or (settled.run if settled is not None else None) or _FULL
-    target = _target(output, run)
+    target, history = _target(output, run), _history(settled, store, no_store)
     from tripos.certify.seal import certify as seal
+    from tripos.cli.storing import stored
 
     asked = _demands(run, settled, config, day, approved_judges, layer or ())
     dossier = _gathered(run, asked, quiet)
     _check_output(target, dossier)
     certificate = seal(dossier, target)
     written = _publish(certificate, target)
-    _show(certificate, target if written else None, told, every)
+    with stored(history, lambda own: own.certificate(certificate), quiet=quiet, what="certificate"):
+        _show(certificate, target if written else None, told, every)
     return certificate.verdict.exit_code
 
 
@@ -106,6 +111,17 @@ def _configured(path: str | None) -> Config | None:
     from tripos.cli.settings import settle
 
     return settle(path, {}).config
+
+
+def _history(config: Config | None, store: str | None, no_store: bool) -> Storing | None:
+    """Where the certificate is kept: by the rule of evaluations."""
+    from tripos.loop.storing import Storing
+    from tripos.store.layout import DEFAULT
+
+    if store and no_store:
+        raise UsageError("--store and --no-store: give one of the two")
+    folder = store or (config.store or DEFAULT if config is not None else None)
+    return None if no_store or folder is None else Storing(folder, ())
 
 
 def _target(output: str | None, run: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -174,14 +174,20 @@ def show(result: Result, *, as_json: bool, as_csv: bool, as_jsonl: bool) -> int:
 
     from tripos.report.table import MOST_ROWS, csv_lines, json_document, json_lines, objects, render_table
 
-    columns, rows = [name for name, _ in result.columns], result.rows()
-    if as_json or as_jsonl:
-        made = objects(columns, rows)
-        sys.stdout.writelines(json_document(made) if as_json else json_lines(made))
-    elif as_csv:
-        sys.stdout.writelines(csv_lines(columns, rows))
+    columns = [name for name, _ in result.columns]
+
+    def lines() -> Iterator[str]:
+        if as_csv:
+            return csv_lines(columns, result.rows())
+        made = objects(columns, result.rows())
+        return json_document(made) if as_json else json_lines(made)
+
+    if as_json or as_jsonl or as_csv:
+        for _ in lines():
+            pass  # a value that cannot be said is told before anything is written
+        sys.stdout.writelines(lines())
     else:
-        sys.stdout.write(render_table(columns, list(islice(rows, MOST_ROWS)), result.n))
+        sys.stdout.write(render_table(columns, list(islice(result.rows(), MOST_ROWS)), result.n))
     sys.stdout.flush()
     return 0
 

@@ -26,8 +26,8 @@ def storing(settings: Settings, store: str | None, no_store: bool, labels: Seque
 
 
 @contextlib.contextmanager
-def stored(history: Storing | None, keep: Callable[[Storing], Stored], *, quiet: bool) -> Iterator[None]:
-    """Store, then show what was evaluated; the outputs are there already, and what fails here is told after they are shown."""
+def stored(history: Storing | None, keep: Callable[[Storing], Stored], *, quiet: bool, what: str = "run") -> Iterator[None]:
+    """Store, then show what was made; the outputs are there already, and what fails here is told after they are shown."""
     from tripos.loop.storing import not_stored
 
     failed: OutputError | None = None
@@ -35,11 +35,11 @@ def stored(history: Storing | None, keep: Callable[[Storing], Stored], *, quiet:
         try:
             found = keep(history)
         except (InputError, OutputError) as error:
-            failed = not_stored(error)
+            failed = not_stored(error, what)
         else:
             if not quiet:
-                again = "" if found.is_new else ", known: one more execution"
-                print(f"run {found.run_id[:12]} → {history.folder}{again}", file=sys.stderr)
+                again = "" if found.is_new else ", known: one more execution" if found.execution_id else ", known"
+                print(f"{what} {found.run_id[:12]} → {history.folder}{again}", file=sys.stderr)
     yield
     if failed is not None:
         raise failed

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tripos.contracts.base import Contract, Listed
 
@@ -62,13 +62,22 @@ class Component(Contract):
     values: dict[str, Any] | None
 
 
+def _all_four(components: dict[str, Component]) -> dict[str, Component]:
+    if sorted(components) != list("ABCD"):
+        raise ValueError("holds other components than A, B, C and D")
+    return components
+
+
+Components = Annotated[dict[str, Component], AfterValidator(_all_four)]
+
+
 class Fingerprint(Contract):
     """What a run was measured under."""
 
     configuration: str
     system: str
     measurement: str
-    components: dict[str, Component] = Field(description="A corpus, B judgments, C search policy, D evidence depth.")
+    components: Components = Field(description="A corpus, B judgments, C search policy, D evidence depth.")
 
 
 class BoundFingerprint(Contract):
@@ -77,7 +86,7 @@ class BoundFingerprint(Contract):
     configuration: str | None = Field(description="Of A, B, C and D; null where the report is unbound.")
     system: str | None = Field(description="Of A, C and D: what outputs are stamped with; null where the report is unbound.")
     measurement: str = Field(description="How the numbers were taken: measure versions, options and what else decides them.")
-    components: dict[str, Component] = Field(description="A corpus, B retrieval judgments, C search policy, D evidence depth.")
+    components: Components = Field(description="A corpus, B retrieval judgments, C search policy, D evidence depth.")
 
 
 class Gate(Contract):

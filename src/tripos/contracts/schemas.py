@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tripos.contracts.certificate import Certificate, Verification
 from tripos.contracts.baseline import Baseline
+from tripos.contracts.certificate import Certificate, Verification
 from tripos.contracts.comparison import Comparison, Power, Repeats
 from tripos.contracts.config import Config
 from tripos.contracts.corpus import CorpusJudgment, CorpusMiss, CorpusResult

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from tripos.contracts.config import Config, Options
 from tripos.errors import InputError, OutputError, UsageError, quoted
 from tripos.store.layout import DEFAULT
-from tripos.store.writing import Stored, store
+from tripos.store.writing import Stored, store, store_certificate
 
 if TYPE_CHECKING:
     from tripos.columns.rows import Kept
+    from tripos.contracts.certificate import Certificate
     from tripos.runners.corpus import CorpusEvaluation
     from tripos.runners.generation import GenerationEvaluation
     from tripos.runners.retrieval import Evaluation
@@ -44,6 +45,18 @@ class Storing:
         from tripos.store.corpus import content_of
 
         return store(content_of(outcome, config), self.folder, self.labels)
+
+    def certificate(self, certificate: Certificate) -> Stored:
+        """Store a certificate, granted or refused; no execution belongs to it."""
+        told = certificate.fingerprint
+        row = {
+            "certified": certificate.verdict.status == "certified",
+            "name": certificate.name,
+            "configuration": None if told is None else told.configuration,
+            "run_ids": [layer.run_id for layer in certificate.layers.values()],
+            "failed_checks": certificate.verdict.failed,
+        }
+        return Stored(*store_certificate(self.folder, certificate, row), execution_id="")
 
 
 def storing(config: Config, *, from_file: bool, labels: Sequence[str] = (), off: bool = False) -> Storing | None:
@@ -77,7 +90,7 @@ def _check_label(label: str) -> None:
         raise UsageError(f'--label "{label}": latest, baseline and hexadecimal names mean runs already: choose another')
 
 
-def not_stored(error: InputError | OutputError) -> OutputError:
-    """The error of an evaluation whose outputs were written and that could not be stored."""
+def not_stored(error: InputError | OutputError, what: str = "run") -> OutputError:
+    """The error of an evaluation or certification whose outputs were written and that could not be stored."""
     reason = str(error.findings[0]) if isinstance(error, InputError) else str(error)
-    return OutputError(f"the outputs were written, but the run was not stored: {reason}")
+    return OutputError(f"the outputs were written, but the {what} was not stored: {reason}")

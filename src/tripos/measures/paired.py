@@ -167,7 +167,8 @@ def chance(units: Units) -> Chance:
     if len(own) > MAX_BOOTSTRAP:
         score = abs(float(own.sum())) / math.sqrt(math.fsum((own**2).tolist()))
         return Chance(max(round12(math.erfc(score / math.sqrt(2))), _LEAST), "normal")
-    beyond = sum(int((np.abs(signs @ own) >= bar).sum()) for signs in _random_signs(len(own)))
+    total = float(own.sum())
+    beyond = sum(int((np.abs(2 * (heads @ own) - total) >= bar).sum()) for heads in _tosses(len(own)))
     return Chance(round12((beyond + 1) / (FLIPS + 1)), "random")
 
 
@@ -177,12 +178,12 @@ def _every_sign(k: int) -> Floats:
     return patterns.astype(np.float64) * 2 - 1
 
 
-def _random_signs(k: int) -> Iterator[Floats]:
-    """10,000 patterns of k signs in chunks of 250, from the bits of the raw stream, least significant first."""
+def _tosses(k: int) -> Iterator[Floats]:
+    """10,000 times k coins, 1 for heads, in chunks of 250: the bits of the raw stream, least significant first."""
     raw, words = np.random.PCG64(0), -(-k // 64)
     for _ in range(0, FLIPS, _CHUNK):
         bits = np.unpackbits(raw.random_raw(_CHUNK * words).astype("<u8").view(np.uint8), bitorder="little")
-        yield bits.reshape(_CHUNK, words * 64)[:, :k].astype(np.float64) * 2 - 1
+        yield bits.reshape(_CHUNK, words * 64)[:, :k].astype(np.float64)
 
 
 def holm(family: Sequence[float | None]) -> list[float | None]:

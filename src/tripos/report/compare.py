@@ -66,7 +66,7 @@ def _candidate(candidate: Candidate) -> Iterator[str]:
     for reason, names in candidate.alone.items():
         yield from _named(f"not compared, {_ALONE[reason]}", names)
     yield ""
-    yield f"{'':<25}{'base':>7}{'now':>8}   {'difference [95 %]':<27}{'p':>6}{'p (Holm)':>10}{'n':>6}{'up':>5}{'down':>6}"
+    yield f"{'':<25}{'base':>7}{'now':>8}   {'difference [95 %]':<27}{'p':>6}{'p (Holm)':>10}{'n':>8}{'up':>7}{'down':>7}"
     for cell in candidate.cells:
         yield from _cell(cell)
     yield ""
@@ -86,7 +86,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     span = f"[{signed(cell.ci.low)}, {signed(cell.ci.high)}]" if cell.ci else "[no interval]"
     moved = f"{signed(cell.difference):<7}{span}"
     numbers = f"{figure(cell.base):>7}{figure(cell.value):>8}   {moved:<27}{chances(cell.p):>6}{chances(cell.p_holm):>10}"
-    yield f"{label}{numbers}{cell.n:>6}{cell.up:>5}{cell.down:>6}   {word(cell)}"
+    yield f"{label}{numbers}{cell.n:>8}{cell.up:>7}{cell.down:>7}   {word(cell)}"
     if cell.noise and cell.noise.of_difference is not None:
         yield f"{'':<25}from run to run alone: ± {figure(cell.noise.of_difference)} (standard error of the difference)"
     for text in left_out(cell):

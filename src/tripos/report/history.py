@@ -107,7 +107,9 @@ def render_checked(checked: Checked, path: str) -> str:
             f"{_counted(checked.never_executed, 'run')} without an execution: ended between the two, or copied without it"
         )
     if checked.loose_latencies:
-        lines.append(f"latencies of {_counted(checked.loose_latencies, 'execution')} that is not here: ended in between, or not copied")
+        lines.append(
+            f"latencies of {_counted(checked.loose_latencies, 'execution')} that is not here: ended in between, or not copied"
+        )
     if checked.removed:
         lines.append(f"{_counted(checked.removed, 'draft')} of ended processes removed")
     if checked.in_progress:

@@ -9,6 +9,7 @@ from tripos.contracts.config import Config, GateConfig, Options
 from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import Component, Gate, RetrievalReport, Slice
+from tripos.errors import InputError
 from tripos.files.reports import input_paths
 
 Report = RetrievalReport | GenerationReport | CorpusReport
@@ -30,11 +31,11 @@ def retrieval_settings(report: RetrievalReport, path: str) -> Rerun:
         "fragments": input_paths(report, path, "fragments"),
         "acl_default": a.get("acl_default"),
         "judgments": {
-            "retrieval": _only(report, path, "judgments"),
+            "retrieval": _needed(report, path, "judgments"),
             "version": b.get("version"),
             "completeness": b.get("completeness"),
         },
-        "ranked_results": _only(report, path, "ranked_results"),
+        "ranked_results": _needed(report, path, "ranked_results"),
         "timings": _only(report, path, "timings"),
         "search": c,
         "depth": d,
@@ -118,6 +119,13 @@ def _values(component: Component) -> Mapping[str, Any]:
 
 def _only(report: Report, path: str, role: str) -> str | None:
     return next(iter(input_paths(report, path, role)), None)
+
+
+def _needed(report: Report, path: str, role: str) -> str:
+    found = _only(report, path, role)
+    if found is None:
+        raise InputError.at(path, f"names no {role.replace('_', ' ')}", field="provenance.inputs")
+    return found
 
 
 def _given(settings: Values) -> Values:

@@ -121,12 +121,9 @@ def _tables(store: Path, connection: duckdb.DuckDBPyConnection, findings: Findin
 
     for table in (table for table in TABLES.values() if table.place == RUNS):
         files = sorted(store.glob(f"{RUNS}/*/{table.name}.parquet"))
-        if not files:
-            continue
         try:
-            _columns(
-                connection, table, [f"{escaped(str(store))}/{RUNS}/*/{table.name}.parquet"], files[0].parent.parent, findings
-            )
+            if files:
+                _table(connection, table, f"{escaped(str(store))}/{RUNS}/*/{table.name}.parquet", findings)
         except duckdb.Error:
             for path in files:
                 _one(connection, table, path, findings)
@@ -136,25 +133,32 @@ def _one(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, findin
     import duckdb
 
     try:
-        _columns(connection, table, [escaped(str(path))], path, findings)
+        _table(connection, table, escaped(str(path)), findings)
     except duckdb.Error as error:
         findings.error("damaged", Place(str(path)), "", f"is no readable Parquet: {str(error).splitlines()[0][:160]}")
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: Table, globs: list[str], place: Path, findings: Findings) -> None:
-    source = f"read_parquet([{', '.join(map(text, globs))}], union_by_name = true, filename = true)"
-    types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-    for column in table.columns:
-        if types.get(column.name, column.type) != column.type:
-            findings.error("type", Place(str(place)), column.name, f"is {types[column.name]}: {column.type} is expected")
-    for name in sorted(types.keys() - set(table.names)):
-        if "@" in name and types[name] != MEASURE_TYPE:
-            findings.error("type", Place(str(place)), name, f"is {types[name]}: {MEASURE_TYPE} is expected of a measure")
+def _table(connection: duckdb.DuckDBPyConnection, table: Table, files: str, findings: Findings) -> None:
+    """The files that a glob names: types by column, and the run."""
+    types = {column.name: column.type for column in table.columns}
+    for name, column, kind in connection.execute(f"SELECT file_name, name, type FROM parquet_schema({text(files)})").fetchall():
+        wanted = types.get(column) or (MEASURE_TYPE if "@" in column else None)
+        if wanted and kind != _stored_as(wanted):
+            findings.error("type", Place(name), column, f"is stored as {kind or 'a list'}: {wanted} is expected")
     if "run_id" in types:
+        source = f"read_parquet({text(files)}, union_by_name = true, filename = true)"
         sql = f"SELECT filename, min(run_id), max(run_id) FROM {source} GROUP BY filename"
         for name, low, high in connection.execute(sql).fetchall():
             if not low == high == Path(name).parent.name:
                 findings.error("other_run", Place(name), "run_id", "names another run than its folder")
+
+
+_PHYSICAL = {"VARCHAR": "BYTE_ARRAY", "BIGINT": "INT64", "TIMESTAMP": "INT64", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
+
+
+def _stored_as(kind: str) -> str | None:
+    """Parquet's own type of a column; None for a list, which is a group."""
+    return None if kind.endswith("[]") else _PHYSICAL[kind]
 
 
 def _executions(store: Path, connection: duckdb.DuckDBPyConnection, found: Checked, findings: Findings) -> dict[str, str]:

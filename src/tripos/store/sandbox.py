@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from tripos.errors import InputError, TriposError, UsageError
+from tripos.store.layout import escaped
 
 TIMEOUT_S = 30.0
 MEMORY = 1 << 30
@@ -218,10 +219,11 @@ def _columns(connection: Any, view: str) -> list[str]:
 
 def _lock(connection: Any, query: Query) -> None:
     """Files of the store alone, no spilling, no extension, no change of any of it."""
-    folder = str(Path(query.store).resolve())
+    plain = str(Path(query.store).absolute())
+    allowed = [f"{plain}/", f"{escaped(plain)}/"]  # the second as views name it, which DuckDB compares as text
     connection.execute("SET temp_directory = ''")
     connection.execute(f"SET memory_limit = '{max(query.memory >> 20, 16)}MiB'")
-    connection.execute("SET allowed_directories = $1", [[f"{folder}/"]])
+    connection.execute("SET allowed_directories = $1", [allowed])
     connection.execute("SET allow_persistent_secrets = false")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

@@ -154,8 +154,8 @@ def _publish(table: Table, rows: Iterable[Mapping[str, Any]], made: Path, target
     publish_file(path, target)
 
 
-def store_certificate(folder: str | Path, certificate: Contract, row: Mapping[str, Any]) -> str:
-    """Put a certificate into a store, granted or refused; returns its id, the digest of its content.
+def store_certificate(folder: str | Path, certificate: Contract, row: Mapping[str, Any]) -> tuple[str, bool]:
+    """Put a certificate into a store, granted or refused; returns its id, the digest of its content, and whether it is new.
 
     Args:
         folder: The store; made where it is not there.
@@ -169,7 +169,8 @@ def store_certificate(folder: str | Path, certificate: Contract, row: Mapping[st
     content = plain(certificate)
     name = digest(content)
     target = Path(folder) / CERTIFICATES / f"{name}.parquet"
-    if not target.exists():
+    is_new = not target.exists()
+    if is_new:
         with draft(Path(folder)) as made:
             _publish(TABLES["certificates"], [{**row, "certificate_id": name, "content": _json(content)}], made, target)
-    return name
+    return name, is_new
