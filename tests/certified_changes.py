@@ -152,6 +152,12 @@ def unstamped(run: CertifiedRun) -> None:
     write(run.full / ANSWERS, [{k: v for k, v in row.items() if k != "system_fingerprint"} for row in run.rows(ANSWERS)])
 
 
+def joined(run: CertifiedRun) -> None:
+    """Answers and what is expected of them on one line, as another file."""
+    golden = {row["query_id"]: row for row in run.rows(GOLDEN_ANSWERS)}
+    write(run.full / "joined.jsonl", [golden[row["query_id"]] | row for row in run.rows(ANSWERS)])
+
+
 def draft(run: CertifiedRun) -> None:
     """One more judgment, which nobody reviewed."""
     row = {"query_id": "q-900", "query": "Is there a dark mode?", "expected_sources": [], "should_match": False}

@@ -34,10 +34,12 @@ def matches(shown: str, real: str) -> bool:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """What the sessions use, committed, so that certifying does not ask for the commit of whoever is editing here."""
-    for name in ("configs", "golden", "engagement"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
-    shutil.copyfile(ROOT / ".gitignore", tmp_path / ".gitignore")
+    """What the sessions use, as a fresh clone has it: committed, whatever is being edited here, without earlier outputs."""
+    for name in ("configs", "golden"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in (".gitignore", *re.findall(r"^!/(.+)$", (ROOT / ".gitignore").read_text(), flags=re.MULTILINE)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     for words in (["init", "--quiet"], ["add", "."], [*author, "commit", "--quiet", "--message", "the example"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True, env=outside_git())

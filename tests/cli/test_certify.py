@@ -102,7 +102,7 @@ def test_a_run_that_fails_loses_an_earlier_certificate_and_no_other_file(full: F
     assert done.code == 1
     assert full.certificate.exists(), "only what stands at the output is withdrawn"
     done = full.certify()
-    assert (done.code, done.err) == (1, "full/certificate.json: removed: the run no longer holds\n")
+    assert (done.code, done.err) == (1, "full/certificate.json: removed: the run is not certified\n")
     assert not full.certificate.exists()
     (full.folder / "mine.json").write_text("{}")
     assert full.certify("--output", "mine.json").err == ""
@@ -124,6 +124,7 @@ def test_what_fails_comes_first_with_its_difference_and_a_fix(full: FullRun) -> 
     ("arguments", "words"),
     [
         (["certify", "nowhere"], "there is no such folder"),
+        (["certify", "full/golden.jsonl"], "is a file, not a folder"),
         (["certify", "full", "--as-of", "soon"], "a day is expected, e.g. 2026-10-31"),
         (["certify", "full", "--output", "-"], "--json prints the certificate"),
         (["certify", "full", "--verify", "full/certificate.json"], "--verify takes the certificate alone"),
@@ -154,6 +155,13 @@ def test_a_report_that_cannot_be_read_is_an_error_with_its_field(full: FullRun) 
     assert "mood" in told(done, "reports-present")
 
 
+def test_a_number_beyond_json_is_told_and_the_fix_names_the_layer(full: FullRun) -> None:
+    full.edit("full/retrieval/report.json", lambda report: report.update(missed=10**26))
+    done = full.certify()
+    assert done.code == 3
+    assert "fix: put it back, or make it again: tripos eval-retrieval --config config.yaml" in done.out.splitlines()
+
+
 def test_a_file_that_cannot_be_read_is_an_error_with_its_line(full: FullRun) -> None:
     with (full.folder / "full/routes.jsonl").open("a") as stream:
         stream.write('{"query_id": 7}\n')
@@ -173,6 +181,20 @@ def multi_hop(full: FullRun) -> None:
     full.succeed("eval-generation", "--no-store")
 
 
+def combined(full: FullRun) -> None:
+    """The answers' report rests on a file that the configuration does not name."""
+    golden = {row["query_id"]: row for row in full.rows("answers_golden")}
+    full.put("joined", [golden[row["query_id"]] | row for row in full.rows("answers")])
+    full.succeed("eval-generation", "--no-store", "--input", "full/joined.jsonl")
+
+
+def tuned(full: FullRun) -> None:
+    """Retrieval evaluated on the rows that settings are chosen on."""
+    full.succeed("eval-retrieval", "--no-store", "--split", "tune")
+    for layer in ("generation", "corpus"):
+        full.succeed(f"eval-{layer}", "--no-store")
+
+
 def foreign(full: FullRun) -> None:
     full.change("corpus-results", lambda row: row.update(system_fingerprint="0" * 64))
 
@@ -181,6 +203,8 @@ CHANGES: list[tuple[Any, set[str], int]] = [
     (corrupted, {"fingerprints-follow", "run-ids"}, 4),
     (multi_hop, {"multi-hop-evidence"}, 1),
     (foreign, {"stamps"}, 4),
+    (combined, {"as-configured"}, 4),
+    (tuned, {"full-scope"}, 1),
     (lambda full: full.change("routes", lambda row: row.update(query="What else?")), {"judgments-unchanged"}, 4),
     (lambda full: full.change("corpus-results", lambda row: row.update(final=["s1::f1"])), {"results-unchanged"}, 4),
     (
@@ -204,6 +228,29 @@ def test_a_change_is_caught(full: FullRun, change: Any, caught_by: set[str], cod
     found = of_their_own(done)
     assert caught_by <= found, found
     assert done.code == code
+
+
+def test_rows_kept_apart_are_told(full: FullRun) -> None:
+    full.succeed("eval-retrieval", "--no-store", "--split", "holdout")
+    for layer in ("generation", "corpus"):
+        full.succeed(f"eval-{layer}", "--no-store")
+    document = json.loads(full.certify("--json").out)
+    assert document["verdict"]["status"] == "certified"
+    assert document["rests_on"]["chosen_on"] == "rows_kept_apart"
+    assert document["rests_on"]["told"][0] == "settings can have been chosen on 1 rows that are not among the 2 certified"
+
+
+def test_judgments_of_another_day_are_no_other_run(full: FullRun) -> None:
+    """Notes, the order of rows and white space are in no digest."""
+    full.certify()
+    before = json.loads(full.certificate.read_bytes())
+    full.put("golden", [row | {"notes": "seen again"} for row in full.rows("golden")[::-1]])
+    full.put("fragments", full.rows("fragments")[::-1])
+    assert full.certify().code == 0
+    after = json.loads(full.certificate.read_bytes())
+    assert [(a["role"], a["digest"]) for a in before["artifacts"]] == [(a["role"], a["digest"]) for a in after["artifacts"]]
+    changed = [a["path"] for a, b in zip(after["artifacts"], before["artifacts"], strict=True) if a["sha256"] != b["sha256"]]
+    assert changed == ["fragments.jsonl", "golden.jsonl"]
 
 
 REPORTS = ("full/retrieval/report.json", "full/generation/generation-report.json", "full/corpus/corpus-report.json")
@@ -325,11 +372,11 @@ def test_committed_judgments_stand_in_the_certificate_with_blob_and_commit(
     assert "full/golden.jsonl: is changed" in told(full.certify("--json"), "judgments-committed")
 
 
-def test_a_repository_without_git_is_an_error_and_no_folder_is_none(full: FullRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_without_git_is_told_with_the_remedy(full: FullRun, monkeypatch: pytest.MonkeyPatch) -> None:
     (full.folder / ".git").mkdir()
     monkeypatch.setenv("PATH", "")
     done = full.certify("--json")
-    assert (done.code, of_their_own(done)) == (1, {"judgments-committed"})
+    assert (done.code, statuses(done)["judgments-committed"]) == (0, "warned")
     assert "git is not installed" in told(done, "judgments-committed")
     (full.folder / ".git").rmdir()
     assert statuses(full.certify("--json"))["judgments-committed"] == "warned"

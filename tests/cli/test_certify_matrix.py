@@ -35,6 +35,7 @@ from tests.certified_changes import (
     every_group,
     flipped,
     gone,
+    joined,
     laid_out,
     leaking,
     nothing,
@@ -146,6 +147,9 @@ IN_THE_REPORTS = [
         code=1,
     ),
     Change("another contract's report", text(f"{FULL}/{RETRIEVAL}", "report@1", "report@2"), "reports-present", code=3),
+    Change(
+        "a number beyond reading", text(f"{FULL}/{RETRIEVAL}", '"missed": ', f'"missed": {10**25}'), "reports-present", code=3
+    ),
     Change("a torn report", torn(GENERATION), "reports-present", code=3),
     Change("no generation report", gone(f"{FULL}/{GENERATION}"), "reports-present", code=1),
 ]
@@ -227,6 +231,10 @@ EVALUATED_AGAIN = [
         code=1,
     ),
     Change("scope: integration", again(config("scope: full", "scope: integration")), "full-scope", code=1),
+    Change("tune rows alone", both(alone("eval-retrieval", "--split", "tune"), ANSWERS_AGAIN), "full-scope", code=1),
+    Change(
+        "another file of answers", both(joined, alone("eval-generation", "--input", f"{FULL}/joined.jsonl")), "as-configured"
+    ),
     Change("limit 20", again(config("limit: 50", "limit: 20")), "limit", code=1),
     Change("answers without stamps", both(unstamped, ANSWERS_AGAIN), "binding", code=1),
     Change("a gate that fails", again(config("{min: 0.75}", "{min: 0.95}")), "gates-passed", code=1),

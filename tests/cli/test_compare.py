@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from tests.cli.world import Outcome, contents, run
+from tests.cli.world import ROOT, Outcome, contents, run
 from tests.explain_worlds import BREAKS, QUERIES, RETRIEVAL, Case, case, evaluate, write
 from tripos.contracts.baseline import Baseline
 from tripos.contracts.comparison import Candidate, Comparison, Power, Repeats
@@ -81,11 +82,29 @@ def test_every_layer_is_compared_from_its_reports(two: Path, layer: str) -> None
 def test_the_table_is_as_the_sketch_has_it(two: Path) -> None:
     outcome = run(two, ["compare", "a/retrieval/report.json", "b/retrieval", "--max-drop", "recall@3=0.02"])
     assert outcome.code == 1
-    assert "recall@3                    1.00    .800   −.200  [−.325, −.075]        .008      .031      40      0      8   worse" in outcome.out
+    assert (
+        "recall@3                    1.00    .800   −.200  [−.325, −.075]        .008      .031      40      0      8   worse"
+        in outcome.out
+    )
     assert "lost (8): q00 q01 q02 q03 q04 q05 q06 q07\n" in outcome.out
     assert "gate  max-drop recall@3 ≤ 0.02: FAIL   fell by 0.2" in outcome.out
     assert outcome.out.endswith("(exit 1)\n")
     assert outcome.err == ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ("comparison", ["compare", "a", "b,b", "--max-drop", "recall@3=0.3", "--confidence", "0.9"]),
+        ("repeats", ["aa", "a", "b", "--max-drop", "recall@3=0.3"]),
+        ("power", ["power", "a", "b"]),
+    ],
+)
+def test_what_is_printed_fits_its_schema(two: Path, schema: str, arguments: list[str]) -> None:
+    content = json.loads((ROOT / "schemas" / f"{schema}.schema.json").read_text())
+    printed = json.loads(run(two, [*arguments, "--json"]).out)
+    jsonschema.Draft202012Validator(content).validate(printed)
+    assert printed["contract"] == f"tripos/{schema}@1"
 
 
 def test_markdown_is_for_a_pull_request(two: Path) -> None:
@@ -145,7 +164,8 @@ def test_exit_codes(two: Path, flags: list[str], code: int) -> None:
         (["a"], 2, "a base and at least one candidate"),
         (["a", "nothing"], 2, '"nothing" is no file, and there is no store at engagement/store'),
         (["a", "b/missing.json"], 2, "there is no file b/missing.json"),
-        (["a", "."], 2, "holds no report"),
+        (["a", "."], 2, '"." holds no report, and there is no store'),
+        (["a", ",".join(["a" * 64] * 5)], 2, "is no file"),
         (["a/retrieval", "b/corpus"], 4, "never compared"),
         (["a", "baseline"], 2, "tripos baseline pin"),
         (["a", "b/fragments.jsonl"], 3, "a report of tripos eval-"),
@@ -165,6 +185,15 @@ def test_a_row_without_a_result_makes_a_gate_inconclusive(tmp_path: Path) -> Non
     assert only(found).gates[0].status == "inconclusive"
     assert only(found).cells[0].left_out == {"no_result_here": 1}
     assert "1 no result here; at worst the difference is −.025" in run(tmp_path, ["compare", "a", "b"]).out
+
+
+def test_results_from_standard_input_cannot_be_read_again(two: Path) -> None:
+    ranked = (two / "b" / "ranked-results.jsonl").read_bytes()
+    flags = [*RETRIEVAL[:2], "--ranked-results", "-", *RETRIEVAL[4:], *DEPTH, "--output", "piped"]
+    assert run(two / "b", ["eval-retrieval", *flags], ranked).code == 1, "a leak exam without fragments is vacuous"
+    outcome = run(two, ["compare", "a", "b/piped"])
+    assert outcome.code == 3
+    assert "came from standard input" in outcome.err
 
 
 @pytest.mark.parametrize("file", ["ranked-results.jsonl", "retrieval.jsonl", "fragments.jsonl"])
@@ -266,19 +295,25 @@ def test_a_store_gives_what_the_reports_give(two: Path) -> None:
     assert "the store has no hit@4" in outcome.err
 
 
-@pytest.mark.parametrize("layer", ["generation", "corpus"])
-def test_a_store_gives_the_other_layers_too(two: Path, layer: str) -> None:
+@pytest.mark.parametrize(
+    ("layer", "place"),
+    [("generation", "rank"), ("generation", "incomplete"), ("generation", "not_judged"), ("corpus", "merge")],
+)
+def test_a_store_gives_the_other_layers_too(two: Path, layer: str, place: str) -> None:
     calls = {
         "generation": ["eval-generation", "--judgments", "generation.jsonl", "--answers", "answers.jsonl"],
         "corpus": ["eval-corpus", "--judgments", "corpus.jsonl", "--results", "corpus-results.jsonl"],
     }
-    for name in ("a", "b"):
+    made(two, "c", place)
+    for name in ("a", "c"):
         flags = ["--retrieval-report", "retrieval/report.json", "--store", "../store", "--label", f"run-{name}"]
-        assert run(two / name, [*calls[layer], *flags]).code in (0, 1)
-    by_report = compared(two, "a", "b", "--layer", layer)
-    by_label = compared(two, "run-a", "run-b", "--store", "store")
-    assert only(by_label).cells == only(by_report).cells
-    assert only(by_label).lost == only(by_report).lost
+        assert run(two / name, [*calls[layer], *flags]).code in (0, 1, 6)
+    by_report = only(compared(two, "a", "c", "--layer", layer))
+    by_label = only(compared(two, "run-a", "run-c", "--store", "store"))
+    assert by_label.cells == by_report.cells
+    assert (by_label.lost, by_label.undecided) == (by_report.lost, by_report.undecided)
+    assert by_label.run.incomplete == by_report.run.incomplete
+    assert len(by_report.lost) + by_report.undecided == 8
 
 
 def test_repeats_stand_with_commas_between(two: Path) -> None:
@@ -358,6 +393,15 @@ def test_what_cannot_be_pinned(two: Path, arguments: list[str], told: str) -> No
     assert outcome.code == 2
     assert told in outcome.err
     assert contents(two) == before
+
+
+def test_a_broken_file_of_pins_is_told_with_its_line(two: Path) -> None:
+    (two / "configs").mkdir()
+    (two / "configs" / "baseline.yaml").write_text("retrieval:\n  run: abc\n  why: x\n  reprot: y\n")
+    outcome = run(two, ["compare", "baseline", "b"])
+    assert outcome.code == 3
+    assert "configs/baseline.yaml:2  retrieval.run" in outcome.err
+    assert "did you mean report?" in outcome.err
 
 
 def test_a_pinned_run_is_found_in_the_store(two: Path) -> None:

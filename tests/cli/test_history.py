@@ -24,6 +24,14 @@ def asked(world: World, *arguments: str, stdin: bytes = b"") -> Outcome:
     return run(world.folder, [*arguments, *STORE], stdin)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A world that was stored once, for tests that only read."""
+    world = World(tmp_path_factory.mktemp("shared"))
+    kept(world)
+    return world
+
+
 def test_an_evaluation_with_a_store_is_kept_and_says_so(world: World) -> None:
     first, second = kept(world), kept(world, "--label", "night")
     run_id = first.report.run_id
@@ -110,8 +118,8 @@ def test_quiet_says_nothing_of_it(world: World) -> None:
     assert kept(world, "--quiet").errors == []
 
 
-def test_query_as_table_json_jsonl_csv_and_parquet(world: World) -> None:
-    kept(world)
+def test_query_as_table_json_jsonl_csv_and_parquet(shared: World) -> None:
+    world = shared
     sql = 'SELECT query_id, "rr@3", reasons FROM queries ORDER BY query_id'
     assert asked(world, "query", sql).out.splitlines() == [
         "query_id  rr@3  reasons",
@@ -135,8 +143,8 @@ def test_query_as_table_json_jsonl_csv_and_parquet(world: World) -> None:
     assert found == [tuple(row.values()) for row in expected]
 
 
-def test_an_empty_result_has_its_columns(world: World) -> None:
-    kept(world)
+def test_an_empty_result_has_its_columns(shared: World) -> None:
+    world = shared
     sql = "SELECT query_id, layer FROM queries WHERE false"
     assert asked(world, "query", sql).out == "query_id  layer\n0 rows\n"
     assert asked(world, "query", sql, "--json").out == "[]\n"
@@ -191,9 +199,8 @@ def test_tables_shows_every_view_with_its_columns(world: World) -> None:
         (["WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i FROM t) FROM t", "--timeout", "0.3"], "longer than 0.3 s"),
     ],
 )
-def test_faults_of_a_query_are_one_line(world: World, arguments: list[str], said: str) -> None:
-    kept(world)
-    done = asked(world, "query", *arguments)
+def test_faults_of_a_query_are_one_line(shared: World, arguments: list[str], said: str) -> None:
+    done = asked(shared, "query", *arguments)
     assert done.code == (3 if "no such file" in said else 2)
     assert said in done.err
     assert len(done.errors) == 1
@@ -237,9 +244,8 @@ def test_misses_of_the_latest_execution_of_each_system(world: World) -> None:
         (["--run", "latest~7"], "has 1 execution"),
     ],
 )
-def test_filters_that_make_no_sense(world: World, flags: list[str], said: str) -> None:
-    kept(world)
-    done = asked(world, "misses", *flags)
+def test_filters_that_make_no_sense(shared: World, flags: list[str], said: str) -> None:
+    done = asked(shared, "misses", *flags)
     assert (done.code, len(done.errors)) == (2, 1)
     assert said in done.err
 
@@ -256,6 +262,11 @@ def test_runs_show_is_the_report_as_it_was_shown(world: World) -> None:
     expected = json.loads((done.folder / "report.json").read_text())
     del expected["provenance"]
     assert sealed == expected
+
+
+def test_options_before_show_are_not_passed_over(shared: World) -> None:
+    done = run(shared.folder, ["runs", *STORE, "show", "latest"])
+    assert (done.code, done.errors) == (2, ["tripos: give these options after show: tripos runs show …"])
 
 
 def test_store_check_and_export(world: World) -> None:

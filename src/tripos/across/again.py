@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import orjson
 from pydantic import ValidationError
@@ -13,17 +10,17 @@ from pydantic import ValidationError
 from tripos.across.sides import Header, Rows
 from tripos.across.tables import Noted, corpus_rows, generation_rows, header_of, retrieval_rows
 from tripos.contracts.base import shown
-from tripos.contracts.config import Config, Options
 from tripos.contracts.corpus_report import CorpusReport
+from tripos.contracts.explanation import Layer
 from tripos.contracts.generation_report import GenerationReport
-from tripos.contracts.reports import InputFile, RetrievalReport
+from tripos.contracts.reports import RetrievalReport
 from tripos.errors import Finding, InputError, NotComparable, Place
 from tripos.files.jsonl import explained
-from tripos.files.streams import STDIN, read_text
+from tripos.files.reports import input_paths
+from tripos.files.streams import read_text
 from tripos.fingerprint import COMPONENT_NAMES, differences, digest
 from tripos.runners import corpus, generation, retrieval
-
-Report = RetrievalReport | GenerationReport | CorpusReport
+from tripos.runners.settings import Report, Rerun, corpus_settings, generation_settings, retrieval_settings
 
 _CONTRACTS: dict[str, type[Report]] = {
     str(model.model_fields["contract"].default): model for model in (RetrievalReport, GenerationReport, CorpusReport)
@@ -72,108 +69,26 @@ def evaluated_again(path: str, judgments: str | None = None) -> Rows:
 
 
 def _rows(report: Report, path: str, judgments: str | None) -> Rows:
+    bound = next(iter(input_paths(report, path, "retrieval_report")), None)
     match report:
         case RetrievalReport():
-            return _retrieval(report, path, judgments)
+            config, options = _rerun(retrieval_settings(report, path), "retrieval", judgments)
+            return retrieval_rows(retrieval.evaluate(config, options))
         case GenerationReport():
-            return _generation(report, path, judgments)
+            if judgments and report.form == "combined":
+                raise InputError.at(path, _COMBINED, field="form")
+            config, options = _rerun(generation_settings(report, path, bound), "generation", judgments)
+            with Noted() as noted:
+                return generation_rows(generation.evaluate(config, options, kept=noted), noted)
         case CorpusReport():
-            return _corpus(report, path, judgments)
+            config, options = _rerun(corpus_settings(report, path, bound), "corpus", judgments)
+            return corpus_rows(corpus.evaluate(config, options))
 
 
-def _retrieval(report: RetrievalReport, path: str, judgments: str | None) -> Rows:
-    values = {letter: component.values or {} for letter, component in report.fingerprint.components.items()}
-    inputs = _inputs(report, path)
-    settings = {
-        "name": report.name,
-        "scope": report.scope,
-        "fragments": inputs.get("fragments", []),
-        "acl_default": values["A"].get("acl_default"),
-        "judgments": {
-            "retrieval": judgments or inputs["judgments"][0],
-            "version": values["B"].get("version"),
-            "completeness": values["B"].get("completeness"),
-        },
-        "ranked_results": inputs["ranked_results"][0],
-        "search": values["C"],
-        "depth": values["D"],
-    }
-    return retrieval_rows(retrieval.evaluate(Config.model_validate(settings), _options(report)))
-
-
-def _generation(report: GenerationReport, path: str, judgments: str | None) -> Rows:
-    inputs = _inputs(report, path)
-    if judgments and report.form == "combined":
-        text = "holds answers and judgments on one line: only answers of their own can be scored by other judgments"
-        raise InputError.at(path, text, field="form")
-    own = {
-        "input": _first(inputs, "input"),
-        "answers": _first(inputs, "answers"),
-        "retrieval_report": _first(inputs, "retrieval_report"),
-        "model": report.model and report.model.name,
-        "judge_model": report.judge and report.judge.name,
-        "faithfulness_target": report.targets.faithfulness,
-        "qualified_answer_target": report.targets.qualified,
-        "abstention_target": report.targets.abstention,
-        "abstention": report.abstention.model_dump(),
-    }
-    settings = {
-        "name": report.name,
-        "scope": report.scope,
-        "fragments": inputs.get("fragments", []),
-        "judgments": {"generation": judgments or _first(inputs, "judgments")},
-        "generation": own,
-    }
-    with Noted() as noted:
-        made = generation.evaluate(Config.model_validate(_given(settings)), _options(report), kept=noted)
-        return generation_rows(made, noted)
-
-
-def _corpus(report: CorpusReport, path: str, judgments: str | None) -> Rows:
-    inputs = _inputs(report, path)
-    bound = _first(inputs, "retrieval_report")
-    values = {letter: component.values or {} for letter, component in report.fingerprint.components.items()}
-    alone = {"acl_default": values["A"].get("acl_default"), "search": values["C"], "depth": values["D"]}
-    settings = {
-        "name": report.name,
-        "scope": report.scope,
-        "fragments": inputs.get("fragments", []),
-        "judgments": {"corpus": judgments or inputs["judgments"][0]},
-        "corpus": {"results": inputs["corpus_results"][0], "retrieval_report": bound},
-        **({} if bound else alone),
-    }
-    return corpus_rows(corpus.evaluate(Config.model_validate(_given(settings)), _options(report)))
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings without those that are null."""
-    return {key: _given(value) if isinstance(value, dict) else value for key, value in settings.items() if value is not None}
-
-
-def _options(report: Report) -> Options:
-    """How the report's files were read; incomplete rows fail no gate here."""
-    stated = {key: value for key, value in report.reading.items() if key in Options.model_fields}
-    return Options.model_validate({**stated, "allow_incomplete": True})
-
-
-def _inputs(report: Report, path: str) -> dict[str, list[str]]:
-    """The report's inputs by role, as they are found from here."""
-    found: dict[str, list[str]] = {}
-    for entry in report.provenance.inputs:
-        found.setdefault(entry.role, []).append(_located(entry, path))
-    return found
-
-
-def _located(entry: InputFile, report: str) -> str:
-    if entry.path == STDIN:
-        text = f"{entry.role.replace('_', ' ')} came from standard input, which cannot be read again: evaluate from a file"
-        raise InputError.at(report, text, field="provenance.inputs")
-    path = os.path.normpath(Path(report).parent / entry.path)
-    return f"{entry.collection}={path}" if entry.collection else path
-
-
-def _first(inputs: dict[str, list[str]], role: str) -> str | None:
-    return next(iter(inputs.get(role, [])), None)
+def _rerun(rerun: Rerun, layer: Layer, judgments: str | None) -> Rerun:
+    """The same evaluation without what decides no figure: gates, and clock readings."""
+    own = rerun.config.judgments.model_copy(update={layer: judgments} if judgments else {})
+    return rerun._replace(config=rerun.config.model_copy(update={"judgments": own, "gates": {}, "timings": None}))
 
 
 def _refuse(stated: Header, here: Header, path: str, *, rescored: bool) -> None:
@@ -193,5 +108,6 @@ def _refuse(stated: Header, here: Header, path: str, *, rescored: bool) -> None:
         )
 
 
+_COMBINED = "holds answers and judgments on one line: only answers of their own can be scored by other judgments"
 _MEASUREMENT = "measurement: this version of tripos does not take the figures as they were taken then"
 _UNVERIFIED = "rescored; other rows are scored than then, so that nothing proves the results to be those of that run"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tripos.across.sides import Rows, Side
 from tripos.errors import NotComparable, UsageError, quoted
-from tripos.fingerprint import COMPONENT_NAMES
+from tripos.fingerprint import COMPONENT_NAMES, differing
 
 _MAX_NAMED = 5
 
@@ -74,6 +74,9 @@ def _differing(base: Side, side: Side) -> str:
     """What is not the same about the judgments, as far as can be told, and what to do."""
     told = [f"the judgments differ: {base.given} and {side.given} were not scored by the same reviewed rows"]
     runs = base.runs[0], side.runs[0]
+    one, other = (run.header.components["B"] for run in runs)
+    fields = [(k, ours, theirs) for k, ours, theirs in differing(one, other) if k in ("version", "completeness")]
+    told += [f"{name} {ours} in the base, {theirs} in the candidate" for name, ours, theirs in fields]
     if all(run.content is not None for run in runs):
         told += _rows(*runs)
     told.append("--common-queries compares the rows that both judge alike; --rescore scores both by today's judgments")

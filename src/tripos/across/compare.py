@@ -24,7 +24,7 @@ from tripos.fingerprint import COMPONENT_NAMES, differing
 from tripos.measures.drops import Band, Fall, Terms, beyond_proof, decide, direction
 from tripos.measures.gates import verdict
 from tripos.measures.paired import holm, mean_of, units_of
-from tripos.measures.power import FLIPS_NEEDED
+from tripos.measures.power import FLIPS_NEEDED, smallest_shown
 
 RESTS_ON_SCORES = ("faithfulness", "qualified", "truthfulness")
 """Generation measures that are compared only where the scores were taken alike."""
@@ -83,7 +83,9 @@ def compare(base: Side, candidates: Sequence[Side], request: Request | None = No
         base=compared_run(base),
         candidates=tuple(compared),
         family=sum(cell.p is not None for own in cells for cell in own),
-        told=tuple(line for one, own in zip(several, compared, strict=True) for line in _told(one, own, request)),
+        told=tuple(
+            dict.fromkeys(line for one, own in zip(several, compared, strict=True) for line in _told(one, own, request))
+        ),
         verdict=verdict([gate for own in gates for gate in own]),
     )
 
@@ -243,6 +245,8 @@ def _told(one: Measured, own: Candidate, request: Request) -> Iterator[str]:
     base, side = one.pairing.base.header, one.side.header
     where = f"{one.side.given}: "
     yield from (f"{run.given}: {line}" for run in (one.pairing.base, one.side) for own_run in run.runs for line in own_run.told)
+    for given, header in ((one.pairing.base.given, base), (one.side.given, side)):
+        yield from (f"{given} is exploratory, {reason}" for reason in header.exploratory)
     if _same_results(one):
         yield f"{where}the results are those of the base, byte for byte"
     if base.measurement != side.measurement:
@@ -258,7 +262,7 @@ def _told(one: Measured, own: Candidate, request: Request) -> Iterator[str]:
         rows = one.pairing.rows_of(*band.slice) if band.slice else None
         found = found if rows is None else found.within(rows)
         units = units_of(found.worst, one.pairing.clusters_at(found.worst_rows))
-        could_see = next(cell.could_see for cell in own.cells if cell.measure == band.measure) if not band.slice else None
+        could_see = smallest_shown(units, zero_one=found.zero_one)
         what = "rows" if len(units) == len(found.worst) else "clusters of rows"
         if text := beyond_proof(band, len(units), request.confidence, could_see, zero_one=found.zero_one, what=what):
             yield text

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from tripos.across.again import Report, evaluated_again, load_report
+from tripos.across.again import evaluated_again, load_report
 from tripos.across.common import check_repeats
 from tripos.across.runs import FILES, found_in
 from tripos.across.sides import Rows, Side
@@ -18,6 +17,7 @@ from tripos.contracts.baseline import Baseline, Pin
 from tripos.contracts.explanation import Layer
 from tripos.errors import NotComparable, UsageError, quoted
 from tripos.files.configs import read_model
+from tripos.runners.settings import Report
 from tripos.store.reading import Store
 
 LAYERS: tuple[Layer, ...] = ("retrieval", "generation", "corpus")
@@ -81,11 +81,24 @@ def sides(given: Sequence[str | tuple[str, ...]], places: Places, layer: Layer |
 
 def parts(text: str) -> list[str]:
     """The repeats of one side; a file or folder with a comma in its name is one run."""
-    if Path(text).exists():
+    if _exists(text):
         return [text]
     if parts := [part for part in text.split(",") if part]:
         return parts
     raise UsageError(f'"{text}" names no run')
+
+
+def _exists(name: str) -> bool:
+    """Whether a name is a path; one too long to be one is none."""
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_pin(name: str) -> bool:
+    """Whether a name means the pinned run."""
+    return name == BASELINE and not _exists(name)
 
 
 def common_layer(names: Iterable[str], places: Places) -> Layer:
@@ -101,33 +114,30 @@ def common_layer(names: Iterable[str], places: Places) -> Layer:
 
 def layers_of(name: str, places: Places) -> list[Layer]:
     """The layers that a name can mean a run of; raises UsageError for one that means nothing."""
-    if name == BASELINE and not Path(name).exists():
+    if is_pin(name):
         return [layer for layer in LAYERS if places.baseline.of(layer) is not None]
     if reports := reports_at(name, places):
         return list(reports)
-    _refuse_path(name)
+    _refuse_path(name, places)
     if name.startswith("latest"):
         return [layer for layer in LAYERS if places.history.executions(layer)]
-    labelled = [one.layer for one in _executions(name, places) if name in one.labels]
+    labelled = [one.layer for one in places.history.executions() if name in one.labels]
     return list(dict.fromkeys(labelled)) or [places.history.run(places.history.resolve(name)).layer]
 
 
-def _refuse_path(name: str) -> None:
-    """Raise UsageError for what can only be a path, and has no report."""
-    if Path(name).is_dir():
-        raise UsageError(f"{quoted(name)} holds no report: evaluate first, or name a run of the store")
-    if "/" in name or name.endswith(".json"):
+def _refuse_path(name: str, places: Places) -> None:
+    """Raise UsageError for what no store can have: a path that is not there; and for anything else where there is no store."""
+    if not _exists(name) and ("/" in name or name.endswith(".json")):
         raise UsageError(f"there is no file {quoted(name)}")
-
-
-def _executions(name: str, places: Places) -> list[Any]:
     if not Path(places.store).is_dir():
-        raise UsageError(f'"{quoted(name)}" is no file, and there is no store at {places.store} to look it up in')
-    return list(places.history.executions())
+        what = "holds no report" if _exists(name) else "is no file"
+        raise UsageError(f'"{quoted(name)}" {what}, and there is no store at {places.store} to look it up in')
 
 
 def reports_at(name: str, places: Places) -> dict[Layer, str]:
     """The reports that a path means, by layer: the file itself, or those that a folder or a run folder holds."""
+    if not _exists(name):
+        return {}
     path = Path(name)
     if path.is_file():
         return {header_of(load_report(name)).layer: name}
@@ -140,7 +150,7 @@ def reports_at(name: str, places: Places) -> dict[Layer, str]:
 
 def rows_of(name: str, places: Places, layer: Layer) -> Rows:
     """The rows of one run."""
-    reports = {} if name == BASELINE and not Path(name).exists() else reports_at(name, places)
+    reports = {} if is_pin(name) else reports_at(name, places)
     if reports:
         if layer not in reports:
             raise NotComparable(f"{name} holds no {layer} report")
@@ -152,13 +162,12 @@ def rows_of(name: str, places: Places, layer: Layer) -> Rows:
 
 def report_of(name: str, places: Places, layer: Layer) -> Report:
     """The report of one run as it stands, without measuring anything again."""
-    is_pin = name == BASELINE and not Path(name).exists()
-    reports = {} if is_pin else reports_at(name, places)
+    reports = {} if is_pin(name) else reports_at(name, places)
     if reports and layer not in reports:
         raise NotComparable(f"{name} holds no {layer} report")
-    if not is_pin and not reports:
-        _refuse_path(name)
-    pin = places.pin(layer) if is_pin else None
+    if not is_pin(name) and not reports:
+        _refuse_path(name, places)
+    pin = places.pin(layer) if is_pin(name) else None
     path = pinned_report(places, pin) if pin else reports.get(layer)
     if path:
         return load_report(path)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tripos.across.again import Report
-from tripos.across.named import LAYERS, Places, common_layer, pinned_report, report_of, reports_at
+from tripos.across.named import LAYERS, Places, common_layer, is_pin, pinned_report, report_of, reports_at
 from tripos.contracts.baseline import Baseline, Pin
 from tripos.contracts.explanation import Layer
 from tripos.errors import UsageError
+from tripos.runners.settings import Report
 
 
 def pin_of(name: str, why: str, places: Places, layer: Layer | None) -> tuple[Layer, Pin]:
@@ -20,7 +20,7 @@ def pin_of(name: str, why: str, places: Places, layer: Layer | None) -> tuple[La
     """
     if not why.strip():
         raise UsageError("--why is empty: say why this run is what others must hold up to")
-    if name == "baseline" and not Path(name).exists():
+    if is_pin(name):
         raise UsageError("baseline is what is pinned already: name the run, its label or its report")
     chosen = layer or common_layer([name], places)
     report = report_of(name, places, chosen)

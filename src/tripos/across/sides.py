@@ -43,6 +43,7 @@ class Header:
     components: Mapping[str, Component]
     settings: Mapping[str, Any] = field(default_factory=dict)
     gates: Sequence[Any] = ()
+    exploratory: Sequence[str] = ()
 
     def scored_by(self, today: Header) -> Header:
         """The same run under today's judgments; the gates of its report were about other ones."""

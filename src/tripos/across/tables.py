@@ -165,6 +165,7 @@ def header_of(report: RetrievalReport | GenerationReport | CorpusReport) -> Head
         components=fingerprint.components,
         settings={key: value for key, value in own.items() if value is not None},
         gates=report.gates,
+        exploratory=report.exploratory,
     )
 
 

@@ -27,9 +27,10 @@ def reports_present(dossier: Dossier) -> Outcome:
     """A report that is there and cannot be read is an error of its own, told with every fault."""
     absent = [layer for layer in dossier.layers if layer not in dossier.reports and layer not in dossier.faults]
     if dossier.faults:
-        fault = next(iter(dossier.faults.values()))
-        more = fault.total - 1
-        raise CannotTell(f"{next(lines_of(fault))}{f' (and {more} more)' if more else ''}", fault.exit_code, is_own=True)
+        layer, fault = next(iter(dossier.faults.items()))
+        more = f" (and {fault.total - 1} more)" if fault.total > 1 else ""
+        fix = f"put it back, or make it again: {command(dossier, layer)}"
+        raise CannotTell(f"{next(lines_of(fault))}{more}", fault.exit_code, fix, is_own=True)
     if absent:
         told = [f"{layer}: there is no {dossier.path(layer)}" for layer in absent]
         fix = f"{command(dossier, absent[0])}, or name the layers to certify (certification.layers, --layer)"

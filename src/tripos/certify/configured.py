@@ -9,7 +9,7 @@ from typing import Any
 from tripos.certify.dossier import Dossier
 from tripos.certify.inventory import bytes_digest, inventory
 from tripos.contracts.base import shown
-from tripos.contracts.config import Config
+from tripos.contracts.config import Config, LayerName
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import Component
 from tripos.errors import InputError
@@ -89,14 +89,27 @@ def _files(dossier: Dossier, config: Config) -> Iterator[str]:
         ("corpus_results", [config.corpus.results]),
     ]
     for role, paths in named:
-        yield from _role(role, [path for path in paths if path], [path for name, path in found if name == role])
+        if _LAYERS.get(role, "retrieval") in dossier.layers:
+            yield from _role(role, [path for path in paths if path], [path for name, path in found if name == role])
+
+
+_LAYERS: dict[str, LayerName] = {
+    "generation_judgments": "generation",
+    "answers": "generation",
+    "generation_input": "generation",
+    "corpus_judgments": "corpus",
+    "corpus_results": "corpus",
+}
+"""Which layer reads the files of a role, where it is not retrieval."""
 
 
 def _role(role: str, stated: list[str], read: list[str]) -> Iterator[str]:
-    """Files of one role; a role that no demanded report read is none of this certificate's."""
-    if not stated or not read:
+    """Files of one role; what the configuration does not name is the report's own affair."""
+    if not stated:
         return
-    if len(stated) != len(read):
+    if not read:
+        yield f"{role}: none in the report, {', '.join(stated)} in the configuration"
+    elif len(stated) != len(read):
         yield f"{role}: {len(read)} files in the report, {len(stated)} in the configuration"
     elif set(map(os.path.realpath, stated)) != set(map(os.path.realpath, read)) and _bytes(stated) != _bytes(read):
         yield f"{role}: {', '.join(read)} in the report, {', '.join(stated)} in the configuration"

@@ -17,15 +17,18 @@ from tripos.runners.settings import corpus_settings
 _UNREVIEWED = ("draft", "in_review")
 
 
-@check("full-scope", "Every layer was evaluated in full scope.")
+@check("full-scope", "Every layer was evaluated in full scope, and not on tune rows alone.")
 def full_scope(dossier: Dossier) -> Outcome:
     """An integration run is a check of wiring, not of quality."""
 
     def narrow(layer: LayerName) -> Iterator[str]:
         if (scope := dossier.made(layer).scope) != "full":
             yield f"{layer}: scope is {scope}"
+        if dossier.made(layer).reading.get("split") == "tune":
+            yield f"{layer}: evaluated on split tune alone, the rows on which settings are chosen"
 
-    return by_layer(dossier, narrow, "full", "not a full run", "set scope: full, and evaluate the real system")
+    fix = "set scope: full, and evaluate the real system on all rows, or on those of split holdout"
+    return by_layer(dossier, narrow, "full", "not a full run", fix)
 
 
 @check("limit", "Rankings were examined to the depth that certification asks for.")

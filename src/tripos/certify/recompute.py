@@ -24,6 +24,7 @@ from tripos.files.jsonl import dump_line
 from tripos.files.reports import plain
 from tripos.fingerprint import RowDigests, answer_content, corpus_judgment_content, generation_judgment_content, row_digest
 from tripos.runners import corpus, generation, retrieval
+from tripos.runners.drops import held_again
 from tripos.runners.settings import Report, Rerun, corpus_settings, generation_settings, retrieval_settings
 
 Progress = Callable[[int, int], None]
@@ -87,7 +88,7 @@ def _retrieval(again: Again, report: RetrievalReport, rerun: Rerun, path: str, p
     again.stage = "align"
     aligned = retrieval.align_results(inputs, scored, progress)
     again.results_digest = aligned.tally.results_digest
-    made = retrieval.seal(inputs, aligned, retrieval.measure(inputs, aligned.columns), {})
+    made = retrieval.seal(inputs, aligned, retrieval.measure(inputs, aligned.columns), {}, held_again(report))
     again.report, again.stage = made.report, "sealed"
     again.beside["retrieval_misses"] = rows_file(_beside(path, "misses.jsonl"), made.miss_lines)
 

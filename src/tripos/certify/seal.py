@@ -15,7 +15,7 @@ from tripos.certify.inventory import artifacts, relative
 from tripos.certify.record import Check, Outcome
 from tripos.contracts.certificate import Certificate, CertificateVerdict, CheckResult, CommittedFile
 from tripos.errors import ExitCode
-from tripos.files.git import committed
+from tripos.files.git import GitProblem, committed
 from tripos.files.reports import plain
 from tripos.fingerprint import canonical, digest
 
@@ -110,8 +110,11 @@ def _name(dossier: Dossier) -> str:
 
 
 def _committed(dossier: Dossier, certificate: str) -> Sequence[CommittedFile]:
-    """The golden files as git has them; what could not be found out has failed a check already."""
-    found = {item.path: committed(item.path) for item in judgments(dossier)}
+    """The golden files as git has them; none where git cannot say, which a check has told already."""
+    try:
+        found = {item.path: committed(item.path) for item in judgments(dossier)}
+    except GitProblem:
+        return []
     return [
         CommittedFile(path=relative(path, certificate), blob=state.head, commit=state.commit)
         for path, state in sorted(found.items(), key=lambda pair: relative(pair[0], certificate))

@@ -35,9 +35,10 @@ def against(baseline: str | None, config: str | None, settings: Any, drops: dict
     from tripos.across.named import report_of
     from tripos.cli.naming import places
     from tripos.contracts.reports import RetrievalReport
-    from tripos.runners.drops import DROPS, Against
+    from tripos.runners.drops import DROPS, held_against
 
     report = report_of(baseline, places(config, settings, settings.store), "retrieval")
     if not isinstance(report, RetrievalReport):
         raise InputError.at(baseline, "is a report of another layer: one of tripos eval-retrieval is expected")
-    return Against(report, {DROPS[name]: value for name, value in most.items()}, given=f"baseline {baseline}")
+    curves = {DROPS[name]: value for name, value in most.items()}
+    return held_against(report, curves, settings.depth.handed_on, f"baseline {baseline}")

@@ -128,7 +128,8 @@ def _target(output: str | None, run: str) -> str:
     if output == "-":
         raise UsageError("--output names a file; --json prints the certificate")
     if not Path(run).is_dir():
-        raise UsageError(f"{run}: there is no such folder: name the full run, or a configuration that does")
+        what = "is a file, not a folder" if Path(run).exists() else "there is no such folder"
+        raise UsageError(f"{run}: {what}: name the folder of the full run, or a configuration that does")
     return output or str(Path(run) / "certificate.json")
 
 
@@ -163,7 +164,7 @@ def _publish(certificate: Certificate, target: str) -> bool:
     if published(certificate, target):
         return True
     if withdrawn(target):
-        print(f"{target}: removed: the run no longer holds", file=sys.stderr)
+        print(f"{target}: removed: the run is not certified", file=sys.stderr)
     return False
 
 

@@ -9,6 +9,7 @@ import typer
 
 from tripos.cli.options import AllErrors, ConfigFile
 from tripos.cli.querying import HistoryFolder, LayerChoice, history_folder
+from tripos.errors import UsageError
 
 runs_app = typer.Typer(rich_markup_mode=None, help="List the executions of the run history, or show a run.")
 store_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the run history.")
@@ -28,6 +29,10 @@ def runs(
 ) -> int:
     """List executions, latest first: the same run on three nights is one run and three executions."""
     if context.invoked_subcommand is not None:
+        if store or config or layer or name or as_json:
+            raise UsageError(
+                f"give these options after {context.invoked_subcommand}: tripos runs {context.invoked_subcommand} …"
+            )
         return 0
     from tripos.report.history import render_executions
     from tripos.store.reading import Store

@@ -149,6 +149,7 @@ class CorpusConfig(Contract):
 
 
 LayerName = Literal["retrieval", "generation", "corpus"]
+"""The three papers that a system sits."""
 
 
 class CertificationConfig(Contract):

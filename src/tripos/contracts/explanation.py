@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from tripos.contracts.base import Contract, Listed
+from tripos.contracts.config import LayerName
 
-Layer = Literal["retrieval", "generation", "corpus"]
+Layer = LayerName
 
 Lost = Literal[
     "incomplete",

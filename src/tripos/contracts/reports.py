@@ -106,6 +106,7 @@ class DropGate(Gate):
     """A limit on how much a figure may fall behind a baseline; `value` is the drop (of a measure to keep low: the rise)."""
 
     baseline: str = Field(description="run_id of the baseline: with another one, this is another gate.")
+    baseline_value: float | None = Field(None, description="Its figure; null where rows are paired one by one, or it has none.")
     confidence: float | None = Field(None, description="The level at which an interval must show it; null: the figure alone.")
     could_be: float | None = Field(None, description="The largest drop that the interval leaves; null without confidence.")
 

@@ -18,6 +18,7 @@ from tripos.contracts.reports import RetrievalReport
 from tripos.errors import Finding, InputError, Place
 from tripos.files.jsonl import explained
 from tripos.files.streams import STDIN, all_whole, read_text
+from tripos.fingerprint import canonical
 
 Document = TypeVar("Document", bound=Contract)
 
@@ -72,9 +73,14 @@ def load_document(path: str, model: type[Document], expected: str) -> Document:
     if reason := no_such(text, model):
         raise InputError.at(path, f"{reason}: {expected} is expected")
     try:
-        return model.model_validate_json(text)
+        document = model.model_validate_json(text)
+        canonical(plain(document))
     except ValidationError as error:
         found = [Finding(kind, message, Place(path), field) for kind, field, message in explained(error, model)]
+    except ValueError as error:
+        raise InputError.at(path, f"holds what canonical JSON cannot carry: {error}") from None
+    else:
+        return document
     raise InputError(found)
 
 

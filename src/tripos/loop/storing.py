@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tripos.contracts.config import Config, Options
 from tripos.errors import InputError, OutputError, UsageError, quoted
 from tripos.store.layout import DEFAULT
-from tripos.store.writing import Stored, store, store_certificate
 
 if TYPE_CHECKING:
     from tripos.columns.rows import Kept
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from tripos.runners.corpus import CorpusEvaluation
     from tripos.runners.generation import GenerationEvaluation
     from tripos.runners.retrieval import Evaluation
+    from tripos.store.writing import Stored
 
 _MAX_LABEL = 100
 
@@ -31,23 +31,28 @@ class Storing:
     def retrieval(self, outcome: Evaluation, config: Config, options: Options) -> Stored:
         """Store a retrieval evaluation; raises InputError or OutputError where that cannot be."""
         from tripos.store.retrieval import content_of
+        from tripos.store.writing import store
 
         return store(content_of(outcome, config, options), self.folder, self.labels)
 
     def generation(self, outcome: GenerationEvaluation, kept: Kept, config: Config, options: Options) -> Stored:
         """Store a generation evaluation, under the same terms."""
         from tripos.store.generation import content_of
+        from tripos.store.writing import store
 
         return store(content_of(outcome, kept, config, options), self.folder, self.labels)
 
     def corpus(self, outcome: CorpusEvaluation, config: Config) -> Stored:
         """Store a corpus evaluation, under the same terms."""
         from tripos.store.corpus import content_of
+        from tripos.store.writing import store
 
         return store(content_of(outcome, config), self.folder, self.labels)
 
     def certificate(self, certificate: Certificate) -> Stored:
         """Store a certificate, granted or refused; no execution belongs to it."""
+        from tripos.store.writing import Stored, store_certificate
+
         told = certificate.fingerprint
         row = {
             "certified": certificate.verdict.status == "certified",

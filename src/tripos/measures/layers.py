@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from tripos.contracts.config import GateConfig
+from tripos.contracts.config import GateConfig, LayerName
 from tripos.errors import ConfigError, suggest
 from tripos.measures.gates import ALIASES, canonical_name
 from tripos.measures.record import Measure
 
-Layer = Literal["retrieval", "generation", "corpus"]
+Layer = LayerName
 LAYERS: tuple[Layer, ...] = ("retrieval", "generation", "corpus")
 
 

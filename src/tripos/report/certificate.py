@@ -115,7 +115,8 @@ def _end(certificate: Certificate, written: str | None) -> Iterator[str]:
 
 def first_fix(certificate: Certificate) -> str | None:
     """What to do first: of the check that decides the exit code, as far as checks say."""
-    fixes = [check.fix for check in certificate.checks if check.status in ("failed", "error") and check.fix]
+    failing = [check for check in certificate.checks if check.status in ("failed", "error") and check.blocked_by is None]
+    fixes = [check.fix for check in failing if check.fix]
     return fixes[0] if fixes else None
 
 

@@ -27,8 +27,8 @@ def render_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], total: i
     right = [all(value is None or _is_number(value) for value in column) for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     lines = [_line(row, widths, right or [False] * len(columns)) for row in (list(columns), *cells)]
-    if total > len(rows):
-        lines.append(f"… {total - len(rows):,} more rows (--csv, --json, --jsonl and --parquet have them all)")
+    if (rest := total - len(rows)) > 0:
+        lines.append(f"… {rest:,} more row{'' if rest == 1 else 's'} (--csv, --json, --jsonl and --parquet have all)")
     return "\n".join([*lines, f"{total:,} {'row' if total == 1 else 'rows'}"]) + "\n"
 
 

@@ -283,7 +283,7 @@ def seal(
     """Judge by the gates, bind to the fingerprint, and name the run by its content."""
     columns, tally, binding = aligned
     gates = decide_gates(inputs, columns, measured)
-    gates += [] if against is None else against.gates(measured.overall, inputs.config.depth.handed_on)
+    gates += [] if against is None else against.gates(measured.overall)
     counts = {reason: int((columns.reasons >> bit & 1).sum()) for bit, reason in enumerate(REASONS)}
     content: dict[str, Any] = {
         "name": inputs.config.name,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tripos.contracts.config import Config, GateConfig, Options
 from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
-from tripos.contracts.reports import Component, Gate, RetrievalReport, Slice
+from tripos.contracts.reports import Component, DropGate, Gate, RetrievalReport, Slice
 from tripos.errors import InputError
 from tripos.files.reports import input_paths
 
@@ -90,7 +90,7 @@ def gates_again(gates: Sequence[Gate], slices: Sequence[Slice]) -> dict[str, Gat
     """The gates that were asked for, by name; where two have one name, spaces keep them apart, which a name may have."""
     found: dict[str, GateConfig] = {}
     for gate in gates:
-        if gate.asked:
+        if gate.asked and not isinstance(gate, DropGate):  # those are held against another run, see runners/drops.py
             name = gate.name
             while name in found:
                 name += " "

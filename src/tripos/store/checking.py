@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _ABANDONED_S = 3600
+_AGAIN = "copy the run's folder again, or remove it and evaluate again"
 _ID = re.compile(r"[0-9a-f]{64}")
 _KNOWN = {RUNS, EXECUTIONS, LATENCIES, CERTIFICATES, DRAFTS}
 
@@ -85,15 +86,14 @@ def _run_files(folder: Path, findings: Findings) -> int:
         listed: dict[str, dict[str, Any]] = orjson.loads(listing.read_bytes())
         digests = {name: entry["sha256"] for name, entry in listed.items()}
     except (OSError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
-        text_ = "is missing or unreadable: copy the whole folder again from where it was written"
-        findings.error("unlisted", Place(str(listing)), "", text_)
+        findings.error("unlisted", Place(str(listing)), "", f"is missing or unreadable: {_AGAIN}")
         return 0
     for name, expected in digests.items():
         path = folder / name
         if not path.is_file():
-            findings.error("missing", Place(str(path)), "", "is missing: copy the folder again from where it was written")
+            findings.error("missing", Place(str(path)), "", f"is missing: {_AGAIN}")
         elif sha256(path) != expected:
-            findings.error("damaged", Place(str(path)), "", "is not what was written: copy it again, or evaluate again")
+            findings.error("damaged", Place(str(path)), "", f"is not what was written: {_AGAIN}")
     for path in _entries(folder):
         if path.name not in digests and path.name != FILES:
             findings.error("stray", Place(str(path)), "", f"belongs to no run ({FILES} does not list it): remove it")
@@ -109,7 +109,7 @@ def _report(folder: Path, findings: Findings) -> None:
         content = orjson.loads(zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read())
         stated = content.pop("run_id")
     except (zstandard.ZstdError, orjson.JSONDecodeError, AttributeError, KeyError):
-        findings.error("damaged", Place(str(path)), "", "cannot be read: evaluate again")
+        findings.error("damaged", Place(str(path)), "", f"cannot be read: {_AGAIN}")
         return
     if folder.name != stated or digest(content) != folder.name:
         findings.error("other_run", Place(str(path)), "run_id", "the report's content is not the one that this run id names")

@@ -79,8 +79,10 @@ def publish_file(made: Path, target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Bring a file, or a folder's names, to the disk; folders where the system lets them be opened."""
+    with contextlib.suppress(PermissionError) if path.is_dir() else contextlib.nullcontext():
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

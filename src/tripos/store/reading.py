@@ -244,7 +244,7 @@ class Store:
         try:
             return self._connection.sql(sql).fetchall()
         except duckdb.Error as error:
-            raise InputError.at(str(path), f"cannot be read: {str(error).splitlines()[0]}") from None
+            raise InputError.at(str(path), f"cannot be read: {_said(error)}") from None
 
     def _rows(self, sql: str, path: Path) -> list[dict[str, Any]]:
         import duckdb
@@ -253,7 +253,11 @@ class Store:
             relation = self._connection.sql(sql)
             return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
         except duckdb.Error as error:
-            raise InputError.at(str(path), f"cannot be read: {str(error).splitlines()[0]}") from None
+            raise InputError.at(str(path), f"cannot be read: {_said(error)}") from None
+
+
+def _said(error: Exception) -> str:
+    return f"{str(error).splitlines()[0]}; tripos store check names every broken file"
 
 
 def is_taken(name: str) -> bool:

@@ -90,17 +90,17 @@ def run(query: Query) -> Result:
         process.start()
     theirs.close()
     try:
-        return _received(mine, query, deadline)
+        return _received(mine, process, query, deadline)
     finally:
         process.kill()
         process.join()
         mine.close()
 
 
-def _received(connection: Connection, query: Query, deadline: float) -> Result:
+def _received(connection: Connection, process: Any, query: Query, deadline: float) -> Result:
     result = Result([])
     try:
-        for kind, *told in _messages_of(connection, query, deadline):
+        for kind, *told in _messages_of(connection, process, query, deadline):
             match kind:
                 case "columns":
                     result.columns = told[0]
@@ -122,7 +122,7 @@ def _received(connection: Connection, query: Query, deadline: float) -> Result:
     return result
 
 
-def _messages_of(connection: Connection, query: Query, deadline: float) -> Iterator[tuple[Any, ...]]:
+def _messages_of(connection: Connection, process: Any, query: Query, deadline: float) -> Iterator[tuple[Any, ...]]:
     """What the child says, until it is done; raises UsageError where its time is over, or it ended without a word."""
     kind = ""
     while kind != "done":
@@ -131,12 +131,20 @@ def _messages_of(connection: Connection, query: Query, deadline: float) -> Itera
         try:
             kind, *told = connection.recv()
         except EOFError:
-            raise UsageError(_too_much(query)) from None
+            process.join()
+            raise UsageError(_ended(query, process.exitcode)) from None
         yield kind, *told
 
 
 def _too_much(query: Query) -> str:
     return f"the query took more than {query.memory >> 20} MiB and was ended: narrow it, or give --memory-limit"
+
+
+def _ended(query: Query, code: int) -> str:
+    """What is told of a child that ended without a word: the system ends with SIGKILL what takes too much memory."""
+    if code in (-signal.SIGABRT, -9):
+        return _too_much(query)
+    return f"the query ended its process ({f'signal {-code}' if code < 0 else f'exit {code}'}): DuckDB cannot run it"
 
 
 def _work(connection: Connection, query: Query) -> None:

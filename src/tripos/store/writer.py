@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tripos.files.formats.parquet import connect
 from tripos.files.jsonl import dump_line
 from tripos.store.tables import MEASURE_TYPE, RANKED_RESULTS, Column, Table
 
@@ -25,6 +24,8 @@ class Writer:
     """Writes tables into a folder, one after the other, through a DuckDB of one thread: rows keep their order."""
 
     def __init__(self, folder: Path) -> None:
+        from tripos.files.formats.parquet import connect
+
         self._folder = folder
         self._connection: duckdb.DuckDBPyConnection = connect(folder=str(folder))
         self._connection.execute("SET preserve_insertion_order = true")
