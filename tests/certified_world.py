@@ -143,11 +143,11 @@ class CertifiedRun:
 
 
 def support_kb(folder: Path, keep: frozenset[str] = KEPT) -> CertifiedRun:
-    """The example of two layers, retrieval and the answers written from it, cut down to these rows."""
+    """The example of two layers, retrieval and the answers written from it, cut down to these rows and without slices."""
     made = CertifiedRun(folder)
     made.bring(JUDGES, f"{made.run_folder}/fragments.jsonl", *(f"{made.run_folder}/{name}" for name in JUDGED))
     for name in JUDGED:
-        write(made.full / name, [row for row in made.rows(name) if row["query_id"] in keep])
+        write(made.full / name, [unsliced(row) for row in made.rows(name) if row["query_id"] in keep])
     return made.make("search", "eval-retrieval", "evidence", "eval-generation")
 
 
@@ -159,8 +159,13 @@ def two_collections(folder: Path) -> CertifiedRun:
     made.bring(*corpus, *(judged := (f"{kb}/retrieval_golden_single.jsonl", f"{labels}/corpus_golden.jsonl")))
     made.full.mkdir(parents=True)
     for name in judged:
-        write(folder / name, [row for row in made.rows(f"../../{name}") if row["query_id"] in KEPT | KEPT_OF_TWO])
+        write(folder / name, [unsliced(row) for row in made.rows(f"../../{name}") if row["query_id"] in KEPT | KEPT_OF_TWO])
     return made.make("search", "eval-retrieval", "fan-out", "eval-corpus")
+
+
+def unsliced(row: Row) -> Row:
+    """A row without slices, each of which would be measured apart in every test."""
+    return {key: value for key, value in row.items() if key != "slices"}
 
 
 def run_id(report: Row) -> str:

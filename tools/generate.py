@@ -11,6 +11,7 @@ import orjson
 from pydantic import BaseModel
 
 from tripos.certify.checks import every_check
+from tripos.contracts.baseline import Pin
 from tripos.contracts.config import (
     CertificationConfig,
     Config,
@@ -70,6 +71,7 @@ def fields() -> str:
         "configuration: search.fan_out": FanOutPolicy,
         "configuration: search.fan_out.expansion": ExpansionPolicy,
         "configuration: a gate": GateConfig,
+        "baseline: a pinned run": Pin,
         "approved judges: a judge": ApprovedJudge,
         "configuration: certification": CertificationConfig,
     }

@@ -7,16 +7,19 @@ WITH series AS (
     FROM executions
     WHERE layer = $layer AND name LIKE $name
 ),
-states AS (
-    SELECT series.name, series.back, query_id, query, category, reasons, first_relevant_rank, run_id
-    FROM queries JOIN series USING (run_id)
-    WHERE series.back <= 2
+steps AS (
+    SELECT
+        series.name, query_id, queries.query, queries.category, queries.reasons, first_relevant_rank, judgments_digest, back,
+        lead(queries.reasons) OVER previous AS reasons_before,
+        lead(first_relevant_rank) OVER previous AS rank_before,
+        lead(judgments_digest) OVER previous AS judgments_before
+    FROM queries JOIN series USING (run_id) JOIN runs USING (run_id)
+    WHERE back <= 2
+    WINDOW previous AS (PARTITION BY series.name, query_id ORDER BY back)
 )
 SELECT
-    latest.name, query_id, latest.query, latest.category, latest.reasons,
-    previous.first_relevant_rank AS rank_before, latest.first_relevant_rank AS rank_now,
-    (SELECT judgments_digest FROM runs WHERE run_id = latest.run_id)
-        <> (SELECT judgments_digest FROM runs WHERE run_id = previous.run_id) AS judgments_changed
-FROM states AS latest JOIN states AS previous USING (name, query_id)
-WHERE latest.back = 1 AND previous.back = 2 AND len(latest.reasons) > 0 AND len(previous.reasons) = 0
-ORDER BY latest.name, query_id
+    name, query_id, query, category, reasons, rank_before, first_relevant_rank AS rank_now,
+    judgments_digest <> judgments_before AS judgments_changed
+FROM steps
+WHERE back = 1 AND len(reasons) > 0 AND len(reasons_before) = 0
+ORDER BY name, query_id

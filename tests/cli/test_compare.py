@@ -323,6 +323,11 @@ def test_repeats_stand_with_commas_between(two: Path) -> None:
     assert cell.difference == pytest.approx(-(8 + 6) / 2 / QUERIES)
     assert cell.noise is not None
     assert len(only(found).run.runs) == 2
+    text = run(two, ["compare", "a,b", "b,b", "--layer", "retrieval", "--measure", "hit@3"]).out
+    assert "no difference seen (within the noise of runs)" in text
+    assert "from run to run alone: ± .100" in text
+    text = run(two, ["compare", "a", "b", "b", "--layer", "retrieval"]).out
+    assert text.count("no difference seen (once adjusted)") == 8, "p .0078, and eight cells"
     outcome = run(two, ["compare", "a/retrieval,b/corpus", "b"])
     assert outcome.code == 4
 

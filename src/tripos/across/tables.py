@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from tripos.across.sides import DEFINED, FAILED, INCOMPLETE, PASSED, UNDECIDED, UNDEFINED, Column, Header, Rows, record_of
 from tripos.checks.generation import Shown
 from tripos.columns.generation import CODES, PARTIAL, GenerationColumns, Label
-from tripos.columns.retrieval import Bools, Floats, Ints
+from tripos.columns.retrieval import OK, Bools, Floats, Ints
 from tripos.columns.rows import Kept
 from tripos.contracts.base import Contract
 from tripos.contracts.corpus_report import CorpusReport
@@ -19,7 +19,8 @@ from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
 from tripos.files.generation import Pair
 from tripos.fingerprint import corpus_judgment_content, generation_judgment_content, judgment_content, row_digest
-from tripos.measures.aggregate import per_row, population
+from tripos.measures.aggregate import population
+from tripos.measures.block import Block, blocks
 from tripos.measures.generation_parts import members, outage
 from tripos.measures.record import NO_RESULTS, Measure, Values
 from tripos.runners.corpus import CorpusEvaluation
@@ -32,17 +33,25 @@ def retrieval_rows(made: Evaluation) -> Rows:
     columns, header = made.columns, header_of(made.report)
 
     def figures(names: Sequence[str]) -> dict[str, Column]:
-        found = {}
-        for record, own in _by_record(names, "retrieval"):
-            values = per_row(columns, record)
-            state = _state(record, values, population(record, columns.positive), columns.complete)
-            for name in own:
-                found[name] = Column(_at(values, name, columns.depth), state)
-        return found
+        parts: dict[str, list[Column]] = {name: [] for name in names}
+        for block in blocks(columns):  # of a curve only the cutoffs asked for are kept
+            for name, column in _of_block(block, _by_record(names, "retrieval")):
+                parts[name].append(column)
+        return {name: Column(*map(np.concatenate, zip(*own, strict=True))) for name, own in parts.items()}
 
     passed = _either(figures(["hit@case", "expected_empty"]).values(), len(columns))
     content = [row_digest(judgment_content(row)) for row in columns.rows]
     return Rows(header, columns.rows, columns.complete, passed, figures, content)
+
+
+def _of_block(block: Block, records: Sequence[tuple[Measure, list[str]]]) -> Iterator[tuple[str, Column]]:
+    """Each name's values on the rows of a block."""
+    positive, complete = block.columns.positive[block.start : block.stop], block.column("state") == OK
+    for record, names in records:
+        values: Values = record.function(block)
+        state = _state(record, values, population(record, positive), complete)
+        for name in names:
+            yield name, Column(_at(values, name, block.column("depth")), state)
 
 
 def corpus_rows(made: CorpusEvaluation) -> Rows:

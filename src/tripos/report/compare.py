@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tripos.contracts.comparison import Candidate, Cell, ComparedRun, Comparison
 from tripos.contracts.reports import DropGate
 from tripos.errors import printable, quoted
+from tripos.measures.paired import ALPHA
 from tripos.report.terminal import GATE_WORDS, WIDTH, figure, squeezed, verdict_line
 
 _MAX_NAMED = 8
@@ -94,10 +95,14 @@ def _cell(cell: Cell) -> Iterator[str]:
 
 
 def word(cell: Cell) -> str:
-    """The verdict of a cell, and what it could have seen."""
-    if cell.verdict == "no difference seen":
-        return "no difference seen" + (f" (could see ≥ {figure(cell.could_see)})" if cell.could_see is not None else "")
-    return cell.verdict
+    """The verdict of a cell; where no difference was seen, what stood in the way, or what could have been seen."""
+    if cell.verdict != "no difference seen":
+        return cell.verdict
+    if cell.p_holm is not None and cell.p_holm <= ALPHA:
+        return "no difference seen (within the noise of runs)"
+    if cell.p is not None and cell.p <= ALPHA:
+        return "no difference seen (once adjusted)"
+    return "no difference seen" + (f" (could see ≥ {figure(cell.could_see)})" if cell.could_see is not None else "")
 
 
 def left_out(cell: Cell) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ def check_store(path: str | Path, findings: Findings) -> Checked:
         _certificates(store, connection, found, findings)
     for name, run in executed.items():
         if run not in runs:
-            place = Place(str(store / EXECUTIONS / f"{name}.parquet"))
+            place = Place(str(store / EXECUTIONS / f"{name}.*.parquet"))
             findings.error("no_run", place, "run_id", f"{run[:12]}… is not in the store: copy its folder under runs/ too")
     found.never_executed = len(runs - set(executed.values()))
     _strays(store, findings)
@@ -120,10 +120,10 @@ def _tables(store: Path, connection: duckdb.DuckDBPyConnection, findings: Findin
     import duckdb
 
     for table in (table for table in TABLES.values() if table.place == RUNS):
-        files = sorted(store.glob(f"{RUNS}/*/{table.name}.parquet"))
+        files = sorted(store.glob(f"{RUNS}/*/{table.name}.*.parquet"))
         try:
             if files:
-                _table(connection, table, f"{escaped(str(store))}/{RUNS}/*/{table.name}.parquet", findings)
+                _table(connection, table, f"{escaped(str(store))}/{RUNS}/*/{table.name}.*.parquet", findings)
         except duckdb.Error:
             for path in files:
                 _one(connection, table, path, findings)
@@ -141,16 +141,28 @@ def _one(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, findin
 def _table(connection: duckdb.DuckDBPyConnection, table: Table, files: str, findings: Findings) -> None:
     """The files that a glob names: types by column, and the run."""
     types = {column.name: column.type for column in table.columns}
+    own: dict[str, list[tuple[str, str | None]]] = {}
     for name, column, kind in connection.execute(f"SELECT file_name, name, type FROM parquet_schema({text(files)})").fetchall():
+        own.setdefault(name, []).append((column, kind))
         wanted = types.get(column) or (MEASURE_TYPE if "@" in column else None)
         if wanted and kind != _stored_as(wanted):
             findings.error("type", Place(name), column, f"is stored as {kind or 'a list'}: {wanted} is expected")
+    _same_in_a_shape(own, findings)
     if "run_id" in types:
         source = f"read_parquet({text(files)}, union_by_name = true, filename = true)"
         sql = f"SELECT filename, min(run_id), max(run_id) FROM {source} GROUP BY filename"
         for name, low, high in connection.execute(sql).fetchall():
             if not low == high == Path(name).parent.name:
                 findings.error("other_run", Place(name), "run_id", "names another run than its folder")
+
+
+def _same_in_a_shape(own: Mapping[str, Sequence[object]], findings: Findings) -> None:
+    """Files of one shape have the same columns, since they are read as one."""
+    first: dict[str, tuple[str, Sequence[object]]] = {}
+    for name, columns in sorted(own.items()):
+        other, expected = first.setdefault(Path(name).suffixes[-2], (name, columns))
+        if columns != expected:
+            findings.error("shape", Place(name), "", f"has other columns than {other}, though its name says the same: {_AGAIN}")
 
 
 _PHYSICAL = {"VARCHAR": "BYTE_ARRAY", "BIGINT": "INT64", "TIMESTAMP": "INT64", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
@@ -165,8 +177,8 @@ def _executions(store: Path, connection: duckdb.DuckDBPyConnection, found: Check
     """The run of each execution whose file holds."""
     executed = {}
     for path, row in _rows(store / EXECUTIONS, connection, "execution_id, run_id", findings):
-        if row[0] == path.stem:
-            executed[path.stem] = str(row[1])
+        if row[0] == _entry(path):
+            executed[_entry(path)] = str(row[1])
         else:
             findings.error("renamed", Place(str(path)), "execution_id", f"is {row[0]}: the file was renamed")
     found.executions = len(executed)
@@ -177,14 +189,14 @@ def _executions(store: Path, connection: duckdb.DuckDBPyConnection, found: Check
 def _latencies(store: Path, executed: Collection[str], found: Checked) -> None:
     files = _entries(store / LATENCIES)
     found.files += len(files)
-    found.loose_latencies = sum(path.stem not in executed for path in files)
+    found.loose_latencies = sum(_entry(path) not in executed for path in files)
 
 
 def _certificates(store: Path, connection: duckdb.DuckDBPyConnection, found: Checked, findings: Findings) -> None:
     for path, (name, content) in _rows(store / CERTIFICATES, connection, "certificate_id, content", findings):
         found.certificates += 1
         found.files += 1
-        if name != path.stem or digest(orjson.loads(content)) != name:
+        if name != _entry(path) or digest(orjson.loads(content)) != name:
             findings.error("damaged", Place(str(path)), "", "its content is not the one that its name says")
 
 
@@ -204,6 +216,11 @@ def _rows(
             yield path, rows[0]
         else:
             findings.error("rows", Place(str(path)), "", f"holds {len(rows)} rows: one is expected")
+
+
+def _entry(path: Path) -> str:
+    """The execution or certificate that a file is named by."""
+    return path.name.partition(".")[0]
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -1,13 +1,15 @@
 """Where everything lies in a store, and how it gets there: whole, or not at all.
 
     STORE/
-      runs/<run id>/<table>.parquet     one immutable folder a run, which appears by one rename
-                    report.json.zst     the report without provenance: the run id is its digest
-                    files.json          sha256 and rows of each file
-      executions/<time>-<run>-<random>.parquet
-      latencies/<the same>.parquet
-      certificates/<certificate id>.parquet
-      drafts/                           what is being written; left-overs of killed processes
+      runs/<run id>/<table>.<shape>.parquet   one immutable folder a run, which appears by one rename
+                    report.json.zst           the report without provenance: the run id is its digest
+                    files.json                sha256 and rows of each file
+      executions/<time>-<run>-<random>.<shape>.parquet
+      latencies/<the same>.<shape>.parquet
+      certificates/<certificate id>.<shape>.parquet
+      drafts/                                 what is being written; left-overs of killed processes
+
+A shape names the columns: files of one shape are read as one, without opening each to see what is in it.
 
 There is no lock: names either say the content (runs, certificates) or are random (executions). Stores merge by copying files.
 """
@@ -30,10 +32,39 @@ DEFAULT = "engagement/store"
 """The store where nothing else is named."""
 
 
-def pattern(store: Path, table: Table) -> str:
-    """The glob of a table's files; absolute, so that the working folder may change."""
-    own = f"runs/*/{table.name}.parquet" if table.place == "runs" else f"{table.place}/*.parquet"
-    return f"{escaped(str(store.absolute()))}/{own}"
+def file_name(stem: str, shape: str) -> str:
+    """The name of a table's file: its table within a run, else its entry."""
+    return f"{stem}.{shape}.parquet"
+
+
+def pattern(store: Path, table: Table, shape: str) -> str:
+    """The glob of a table's files of one shape; absolute, so that the working folder may change."""
+    stem = f"{RUNS}/*/{table.name}" if table.place == RUNS else f"{table.place}/*"
+    return f"{escaped(str(store.absolute()))}/{file_name(stem, shape)}"
+
+
+def shapes(store: Path) -> dict[str, list[str]]:
+    """The shapes in which each table is there, by name; tables without a file are left out."""
+    found: dict[str, set[str]] = {}
+    for place in (EXECUTIONS, LATENCIES, CERTIFICATES):
+        for name in _names(store / place):
+            _note(found, place, name)
+    for run in _names(store / RUNS):
+        for name in _names(store / RUNS / run):
+            _note(found, name.partition(".")[0], name)
+    return {table: sorted(own) for table, own in found.items()}
+
+
+def _names(folder: Path) -> list[str]:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+    return []
+
+
+def _note(found: dict[str, set[str]], table: str, name: str) -> None:
+    parts = name.split(".")
+    if len(parts) == 3 and parts[2] == "parquet":
+        found.setdefault(table, set()).add(parts[1])
 
 
 def escaped(path: str) -> str:

@@ -18,7 +18,7 @@ from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import InputError, UsageError, quoted, suggest
 from tripos.store import tables
-from tripos.store.layout import EXECUTIONS, REPORT, RUNS, escaped
+from tripos.store.layout import EXECUTIONS, REPORT, RUNS, escaped, shapes
 from tripos.store.views import existing, view
 
 if TYPE_CHECKING:
@@ -117,9 +117,10 @@ class Store:
 
     def executions(self, layer: Layer | None = None) -> list[Execution]:
         """Every execution, oldest first; equal times in order of their ids."""
-        names = ", ".join(Execution.__dataclass_fields__)
+        names, there = ", ".join(Execution.__dataclass_fields__), shapes(self.path).get("executions", ())
         rows = self._rows(
-            f"SELECT {names} FROM ({view(self.path, tables.EXECUTIONS)}) ORDER BY time, execution_id", self.path / EXECUTIONS
+            f"SELECT {names} FROM ({view(self.path, tables.EXECUTIONS, there)}) ORDER BY time, execution_id",
+            self.path / EXECUTIONS,
         )
         found = [Execution(**{**row, "labels": tuple(row["labels"] or ())}) for row in rows]
         return [one for one in found if layer is None or one.layer == layer]
@@ -189,7 +190,7 @@ class Store:
         return dict(value) if isinstance(value, dict) else {}
 
     def _facts(self, run_id: str) -> Mapping[str, Any]:
-        path = self._file(run_id, "runs.parquet")
+        path = self._table(run_id, "runs")
         rows = self._rows(f"SELECT * FROM {self._source(path)}", path)
         if len(rows) != 1:
             raise InputError.at(str(path), f"holds {len(rows)} rows: one is expected")
@@ -197,7 +198,7 @@ class Store:
 
     def query_values(self, run_id: str) -> QueryValues:
         """Every scored query of a run with its figures at the headline cutoffs."""
-        path = self._file(run_id, "queries.parquet")
+        path = self._table(run_id, "queries")
         rows = self._rows(f"SELECT * FROM {self._source(path)} ORDER BY query_id", path)
         names = self._facts(run_id).get("measures") or [] if rows else []
 
@@ -219,7 +220,7 @@ class Store:
 
     def ranked_results(self, run_id: str) -> Iterator[Ranking]:
         """The ranking of every query that has a usable result, by query id; empty lists are measurements too."""
-        path = self._file(run_id, "ranked_results.parquet")
+        path = self._table(run_id, "ranked_results")
         lists = ", ".join(f"list({name} ORDER BY rank)" for name in ("fragment_id", "source_id", "score", "relevant"))
         sql = f"SELECT query_id, {lists} FROM {self._source(path)} GROUP BY query_id"
         found = {name: rest for name, *rest in self._tuples(sql, path)}
@@ -227,6 +228,11 @@ class Store:
         for name, complete in zip(values.ids, values.complete, strict=True):
             if complete:
                 yield Ranking(name, *(found.get(name) or [[], [], [], []]))
+
+    def _table(self, run_id: str, table: str) -> Path:
+        """The file of one of a run's tables, whatever its shape."""
+        found = sorted((self.path / RUNS / run_id).glob(f"{table}.*.parquet"))
+        return found[0] if found else self._file(run_id, f"{table}.parquet")
 
     def _file(self, run_id: str, name: str) -> Path:
         path = self.path / RUNS / run_id / name

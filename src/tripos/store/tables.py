@@ -5,6 +5,8 @@ A column is added by one line here: files written before lack it, and are read a
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -34,6 +36,11 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The names of its own columns."""
         return tuple(column.name for column in self.columns)
+
+
+def shape(columns: Sequence[Column]) -> str:
+    """A short name for a set of columns, in order: files of one shape are read together without looking at each."""
+    return hashlib.sha256("\n".join(f"{column.name} {column.type}" for column in columns).encode()).hexdigest()[:8]
 
 
 MEASURE_TYPE = "DOUBLE"

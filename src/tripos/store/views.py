@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.errors import InputError
-from tripos.store.layout import pattern
+from tripos.store.layout import pattern, shapes
 from tripos.store.tables import TABLES, Table
 from tripos.store.writer import quoted, text
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def connect(store: str | Path, tables: Iterable[str] = tuple(TABLES)) -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory with the named views over a store; files written later are seen by later queries.
+    """A DuckDB in memory with the named views over a store; connect again to see what is stored later.
 
     Raises InputError where there is no such store, or a file in it cannot be read.
     """
@@ -31,9 +31,10 @@ def connect(store: str | Path, tables: Iterable[str] = tuple(TABLES)) -> duckdb.
         "python_enable_replacements = false",
     ):
         connection.execute(f"SET {setting}")
+    there = shapes(folder)
     for name in tables:
         try:
-            connection.execute(f"CREATE VIEW {name} AS {view(folder, TABLES[name])}")
+            connection.execute(f"CREATE VIEW {name} AS {view(folder, TABLES[name], there.get(name, ()))}")
         except duckdb.Error as error:
             connection.close()
             said = str(error).splitlines()[0]
@@ -50,14 +51,11 @@ def existing(store: str | Path) -> Path:
     return folder
 
 
-def view(store: Path, table: Table) -> str:
+def view(store: Path, table: Table, there: Iterable[str]) -> str:
     """SQL of a view: every file of the table, whatever version wrote it; columns that a file lacks are null.
 
     The columns known here come first and are always there; those that a newer version added follow.
     """
     typed = ", ".join(f"NULL::{c.type} AS {quoted(c.name)}" for c in table.columns)
-    empty = f"SELECT {typed} WHERE false"
-    if not any(store.glob(f"runs/*/{table.name}.parquet" if table.place == "runs" else f"{table.place}/*.parquet")):
-        return empty
-    files = f"SELECT * FROM read_parquet({text(pattern(store, table))}, union_by_name = true)"
-    return f"{empty} UNION ALL BY NAME {files}"
+    parts = [f"SELECT * FROM read_parquet({text(pattern(store, table, shape))})" for shape in there]
+    return " UNION ALL BY NAME ".join([f"SELECT {typed} WHERE false", *parts])

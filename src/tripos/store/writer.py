@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tripos.files.jsonl import dump_line
-from tripos.store.tables import MEASURE_TYPE, RANKED_RESULTS, Column, Table
+from tripos.store.layout import file_name
+from tripos.store.tables import MEASURE_TYPE, RANKED_RESULTS, Column, Table, shape
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +40,7 @@ class Writer:
     def write(self, table: Table, rows: Rows, measures: Sequence[str] = ()) -> tuple[Path, int]:
         """Write one table; rows may leave out columns, which are null then. Returns the file and how many rows it has."""
         columns = [*table.columns, *(Column(name, MEASURE_TYPE, "") for name in measures)]
-        passing, target = self._folder / f"{table.name}.jsonl", self._folder / f"{table.name}.parquet"
+        passing, target = self._folder / f"{table.name}.jsonl", self._folder / file_name(table.name, shape(columns))
         with passing.open("wb") as stream:
             stream.writelines(map(dump_line, rows))
         self._connection.execute(f"COPY ({_select(table, columns, passing)}) TO {text(target)} ({_SETTINGS})")

@@ -18,8 +18,19 @@ from tripos.files.git import head
 from tripos.files.reports import plain
 from tripos.fingerprint import digest
 from tripos.store.content import Content, Report
-from tripos.store.layout import CERTIFICATES, EXECUTIONS, FILES, LATENCIES, REPORT, RUNS, draft, publish_file, publish_folder
-from tripos.store.tables import TABLES, Table
+from tripos.store.layout import (
+    CERTIFICATES,
+    EXECUTIONS,
+    FILES,
+    LATENCIES,
+    REPORT,
+    RUNS,
+    draft,
+    file_name,
+    publish_file,
+    publish_folder,
+)
+from tripos.store.tables import TABLES, Table, shape
 from tripos.store.writer import Writer
 
 _LEVEL = 10
@@ -49,7 +60,7 @@ def store(content: Content, folder: str | Path, labels: Sequence[str] = (), *, n
     """
     place, report = Path(folder), content.report
     when = now or datetime.now(UTC)
-    execution_id = f"{when.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{report.run_id[:12]}-{secrets.token_hex(4)}"
+    execution_id = f"{when.astimezone(UTC):%Y%m%dT%H%M%S%fZ}-{report.run_id[:12]}-{secrets.token_hex(4)}"
     with draft(place) as made:
         target = place / RUNS / report.run_id
         is_new = not target.is_dir() and _publish_run(content, made, target)
@@ -144,14 +155,14 @@ def _publish_execution(content: Content, place: Path, made: Path, row: Mapping[s
     own = {name: row[name] for name in ("execution_id", "run_id", "layer")}
     latencies = ({**own, "query_id": name, "latency_ms": ms} for name, ms in sorted(content.latencies.items()))
     if content.latencies:
-        _publish(TABLES["latencies"], latencies, made, place / LATENCIES / f"{row['execution_id']}.parquet")
-    _publish(TABLES["executions"], [row], made, place / EXECUTIONS / f"{row['execution_id']}.parquet")
+        _publish(TABLES["latencies"], latencies, made, place / LATENCIES, row["execution_id"])
+    _publish(TABLES["executions"], [row], made, place / EXECUTIONS, row["execution_id"])
 
 
-def _publish(table: Table, rows: Iterable[Mapping[str, Any]], made: Path, target: Path) -> None:
+def _publish(table: Table, rows: Iterable[Mapping[str, Any]], made: Path, folder: Path, name: str) -> None:
     with Writer(made) as writer:
         path, _ = writer.write(table, rows)
-    publish_file(path, target)
+    publish_file(path, folder / file_name(name, shape(table.columns)))
 
 
 def store_certificate(folder: str | Path, certificate: Contract, row: Mapping[str, Any]) -> tuple[str, bool]:
@@ -168,9 +179,9 @@ def store_certificate(folder: str | Path, certificate: Contract, row: Mapping[st
     """
     content = plain(certificate)
     name = digest(content)
-    target = Path(folder) / CERTIFICATES / f"{name}.parquet"
-    is_new = not target.exists()
+    place = Path(folder) / CERTIFICATES
+    is_new = not any(place.glob(f"{name}.*"))
     if is_new:
         with draft(Path(folder)) as made:
-            _publish(TABLES["certificates"], [{**row, "certificate_id": name, "content": _json(content)}], made, target)
+            _publish(TABLES["certificates"], [{**row, "certificate_id": name, "content": _json(content)}], made, place, name)
     return name, is_new

@@ -88,8 +88,8 @@ READERS = {
     "SELECT * FROM runs WHERE name IN (FROM read_text('/etc/passwd') SELECT content)": '"read_text" is refused',
     "SELECT * FROM runs, LATERAL (SELECT * FROM read_blob(runs.name))": '"read_blob" is refused in FROM',
     "WITH x AS (FROM read_json('/etc/passwd')) FROM x": '"read_json" is refused in FROM',
-    "SELECT * FROM read_parquet('{store}/runs/*/runs.parquet')": '"read_parquet" is refused in FROM',
-    "SELECT * FROM parquet_metadata('{store}/runs/*/runs.parquet')": '"parquet_metadata" is refused in FROM',
+    "SELECT * FROM read_parquet('{store}/runs/*/runs.*.parquet')": '"read_parquet" is refused in FROM',
+    "SELECT * FROM parquet_metadata('{store}/runs/*/runs.*.parquet')": '"parquet_metadata" is refused in FROM',
     "SELECT * FROM read_parquet('http://127.0.0.1/x.parquet')": '"read_parquet" is refused in FROM',
     "SELECT * FROM sniff_csv('/etc/passwd')": '"sniff_csv" is refused in FROM',
     "SELECT * FROM glob('/etc/*')": '"glob" is refused in FROM',
@@ -169,7 +169,7 @@ def test_there_are_at_least_25_of_them() -> None:
 def test_the_locks_hold_without_the_check(store: Path, monkeypatch: pytest.MonkeyPatch, attempt: str) -> None:
     monkeypatch.setattr(checking, "check", lambda _connection, _sql: list(TABLES))  # the child is a fork, and sees it
     (store.parent / "outside.csv").write_text("a\n1\n")
-    (runs,) = store.glob("runs/*/runs.parquet")
+    (runs,) = store.glob("runs/*/runs.*.parquet")
     before = contents(store)
     with pytest.raises(UsageError):
         ask(store, attempt.replace("{store}", str(store)).replace("{runs}", str(runs)))
@@ -250,7 +250,7 @@ def test_a_killed_process_leaves_no_child(store: Path) -> None:
 
 def test_a_broken_file_is_told_with_its_view(tmp_path: Path) -> None:
     keep(tmp_path, WORLD)
-    (path,) = tmp_path.glob("runs/*/queries.parquet")
+    (path,) = tmp_path.glob("runs/*/queries.*.parquet")
     path.write_bytes(b"no Parquet at all")
     with pytest.raises(InputError, match="queries cannot be read"):
         ask(tmp_path, "SELECT * FROM queries")
