@@ -3,6 +3,7 @@
 -- parameter last whole = 10: Executions to look back over, of each system.
 -- parameter layer text = retrieval: retrieval, generation or corpus.
 -- parameter name text = %: The system's name; % stands for any.
+-- looks back: last
 WITH series AS (
     SELECT run_id, name, time, execution_id, row_number() OVER (PARTITION BY name ORDER BY time DESC, execution_id DESC) AS back
     FROM executions

@@ -4,6 +4,7 @@
 -- parameter layer text = retrieval: retrieval or corpus.
 -- parameter name text = %: The system's name; % stands for any.
 -- parameter most whole = 20: Rows shown.
+-- looks back: last
 WITH series AS (
     SELECT run_id, name, row_number() OVER (PARTITION BY name ORDER BY time DESC, execution_id DESC) AS back
     FROM executions

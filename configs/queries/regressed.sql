@@ -2,6 +2,7 @@
 -- meaning: Queries that fail in the latest execution of a system and did not in the one before it.
 -- parameter layer text = retrieval: retrieval, generation or corpus.
 -- parameter name text = %: The system's name; % stands for any.
+-- looks back: 2
 WITH series AS (
     SELECT run_id, name, row_number() OVER (PARTITION BY name ORDER BY time DESC, execution_id DESC) AS back
     FROM executions

@@ -4,6 +4,7 @@
 -- parameter top whole = 5: Positions looked at.
 -- parameter name text = %: The system's name; % stands for any.
 -- parameter most whole = 50: Rows shown.
+-- looks back: 1
 WITH series AS (
     SELECT run_id, name, row_number() OVER (PARTITION BY name ORDER BY time DESC, execution_id DESC) AS back
     FROM executions

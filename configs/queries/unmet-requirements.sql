@@ -3,6 +3,7 @@
 -- parameter last whole = 5: Executions to look back over, of each system.
 -- parameter name text = %: The system's name; % stands for any.
 -- parameter most whole = 20: Rows shown.
+-- looks back: last
 WITH series AS (
     SELECT run_id, name, row_number() OVER (PARTITION BY name ORDER BY time DESC, execution_id DESC) AS back
     FROM executions

@@ -65,8 +65,9 @@ def query(
     folder = history_folder(store, config)
     if parquet:
         _check_output(parquet, folder, sql)
-    text, parameters = _settled(sql, _pairs(param or ()))
-    with run(Query(folder, text, parameters, timeout, bytes_of(memory_limit, "--memory-limit"))) as result:
+    text, parameters, looks_back = _settled(sql, _pairs(param or ()))
+    asked = Query(folder, text, parameters, timeout, bytes_of(memory_limit, "--memory-limit"), looks_back)
+    with run(asked) as result:
         if parquet:
             return _to_parquet(result, parquet)
         return show(result, as_json=as_json, as_csv=as_csv, as_jsonl=as_jsonl)
@@ -153,19 +154,20 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _settled(sql: str, pairs: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """The SQL that is meant, and its parameters' values."""
+def _settled(sql: str, pairs: dict[str, str]) -> tuple[str, dict[str, Any], int | None]:
+    """The SQL that is meant, its parameters' values, and how far it looks back."""
     from tripos.files.streams import read_text
     from tripos.store.saved import given, guessed, load, saved
 
+    values: dict[str, Any] = {name: guessed(value) for name, value in pairs.items()}
     if len(sql.split()) > 1 or not sql.strip():
-        return sql, {name: guessed(value) for name, value in pairs.items()}
+        return sql, values, None
     if sql == "-":
-        return read_text(sql), {name: guessed(value) for name, value in pairs.items()}
+        return read_text(sql), values, None
     found = load(sql) if sql.endswith(".sql") else saved(sql)
     if found.parameters:
-        return found.sql, given(pairs, found.parameters)
-    return found.sql, {name: guessed(value) for name, value in pairs.items()}
+        values = given(pairs, found.parameters)
+    return found.sql, values, found.recent(values)
 
 
 def show(result: Result, *, as_json: bool, as_csv: bool, as_jsonl: bool) -> int:

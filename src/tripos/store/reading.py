@@ -17,9 +17,8 @@ from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import InputError, UsageError, quoted, suggest
-from tripos.store import tables
-from tripos.store.layout import EXECUTIONS, REPORT, RUNS, escaped, shapes
-from tripos.store.views import existing, view
+from tripos.store.layout import EXECUTIONS, REPORT, RUNS, escaped
+from tripos.store.views import executions_view, existing
 
 if TYPE_CHECKING:
     import duckdb
@@ -117,9 +116,9 @@ class Store:
 
     def executions(self, layer: Layer | None = None) -> list[Execution]:
         """Every execution, oldest first; equal times in order of their ids."""
-        names, there = ", ".join(Execution.__dataclass_fields__), shapes(self.path).get("executions", ())
+        names = ", ".join(Execution.__dataclass_fields__)
         rows = self._rows(
-            f"SELECT {names} FROM ({view(self.path, tables.EXECUTIONS, there)}) ORDER BY time, execution_id",
+            f"SELECT {names} FROM ({executions_view(self.path)}) ORDER BY time, execution_id",
             self.path / EXECUTIONS,
         )
         found = [Execution(**{**row, "labels": tuple(row["labels"] or ())}) for row in rows]

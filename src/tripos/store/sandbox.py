@@ -35,13 +35,14 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SQL over a store, and what it may take."""
+    """SQL over a store, and what it may take; `looks_back` as in `views.connect`."""
 
     store: str
     sql: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout_s: float = TIMEOUT_S
     memory: int = MEMORY
+    looks_back: int | None = None
 
 
 class Result:
@@ -204,7 +205,7 @@ def _messages(query: Query) -> Iterator[tuple[Any, ...]]:
     existing(query.store)
     with duckdb.connect() as parser:
         views = check(parser, query.sql)
-    connection = connect(query.store, views)
+    connection = connect(query.store, views, looks_back=query.looks_back)
     columns = {name: _columns(connection, name) for name in views}
     _lock(connection, query)
     _cap_memory(query.memory)

@@ -3,9 +3,11 @@
     -- title: Never hit
     -- meaning: Queries that found nothing relevant in any of the last executions.
     -- parameter last whole = 5: Executions to look back over.
+    -- looks back: last
     SELECT …
 
-A parameter stands in the SQL as `$last`; its type is text, whole or number.
+A parameter stands in the SQL as `$last`; its type is text, whole or number. "looks back" (a parameter, or a number) says that
+the query asks nothing beyond so many latest executions of each system: other runs are left out, and need not be opened.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ OWN = "configs/queries"
 Type = Literal["text", "whole", "number"]
 _FIELD = re.compile(r"--\s*(title|meaning):\s*(.*\S)\s*")
 _PARAMETER = re.compile(r"--\s*parameter\s+(\w+)\s+(text|whole|number)\s*=\s*([^:]*?)\s*:\s*(.*\S)\s*")
+_LOOKS_BACK = re.compile(r"--\s*looks back:\s*(\w+)\s*")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
@@ -48,6 +51,13 @@ class Saved:
     meaning: str
     parameters: tuple[Parameter, ...]
     sql: str
+    looks_back: str | None = None
+
+    def recent(self, values: Mapping[str, Any]) -> int | None:
+        """How many latest executions the query looks at; None: all."""
+        if self.looks_back is None:
+            return None
+        return int(values.get(self.looks_back, self.looks_back))
 
 
 def folders() -> list[Path]:
@@ -81,6 +91,7 @@ def load(path: str) -> Saved:
     sql = read_text(path)
     fields: dict[str, str] = {}
     parameters: list[Parameter] = []
+    looks_back: str | None = None
     for number, line in enumerate(sql.splitlines(), 1):
         if not line.startswith("--"):
             break
@@ -88,10 +99,16 @@ def load(path: str) -> Saved:
             fields[found[1]] = f"{fields[found[1]]} {found[2]}" if found[1] in fields else found[2]
         elif found := _PARAMETER.fullmatch(line):
             parameters.append(_parameter(found, path, number))
+        elif found := _LOOKS_BACK.fullmatch(line):
+            looks_back = found[1]
+            if not looks_back.isdecimal() and looks_back not in {one.name for one in parameters if one.type == "whole"}:
+                text = f"{looks_back} is no number, and no whole parameter of a line before it"
+                raise InputError.at(path, text, line=number, field="looks back")
         elif re.match(r"--\s*param", line):
             text = "a parameter is written: -- parameter NAME text|whole|number = DEFAULT: meaning"
             raise InputError.at(path, text, line=number)
-    return Saved(Path(path).stem, path, fields.get("title", Path(path).stem), fields.get("meaning", ""), tuple(parameters), sql)
+    title, meaning = fields.get("title", Path(path).stem), fields.get("meaning", "")
+    return Saved(Path(path).stem, path, title, meaning, tuple(parameters), sql, looks_back)
 
 
 def _parameter(found: re.Match[str], path: str, line: int) -> Parameter:

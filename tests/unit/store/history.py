@@ -58,7 +58,7 @@ def ask_saved(folder: Path, name: str, /, **parameters: Any) -> list[dict[str, A
     """The rows of a saved query, by column."""
     found = saved(name)
     values = given({key: str(value) for key, value in parameters.items()}, found.parameters)
-    with run(Query(str(folder), found.sql, values, timeout_s=20)) as result:
+    with run(Query(str(folder), found.sql, values, timeout_s=20, looks_back=found.recent(values))) as result:
         names = [column for column, _ in result.columns]
         return [dict(zip(names, row, strict=True)) for row in result.rows()]
 

@@ -17,6 +17,7 @@ import pytest
 from tests.builders import World, judgment
 from tests.unit.store.history import FRAGMENTS, ask_saved, day, keep, keep_answers, only
 from tripos.errors import InputError, UsageError
+from tripos.store.sandbox import Query, run
 from tripos.store.saved import given, guessed, load, saved, saved_queries
 
 STAFF = {"groups": ["staff"]}
@@ -199,7 +200,23 @@ def test_parameters_are_typed_and_known(tmp_path: Path) -> None:
         given({"lats": "5"}, (parameter,))
 
 
-@pytest.mark.parametrize("line", ["-- parameter last: 5", "-- parameter last whole = x: How many."])
+def test_looking_back_changes_no_answer(nights: Path) -> None:
+    """Each query that says how far it looks back finds the same where every run is there."""
+    for name, found in saved_queries().items():
+        values = given({}, found.parameters)
+        recent = found.recent(values)
+        with (
+            run(Query(str(nights), found.sql, values, looks_back=recent)) as one,
+            run(Query(str(nights), found.sql, values)) as all_,
+        ):
+            assert list(one.rows()) == list(all_.rows()), name
+    assert sum(found.looks_back is not None for found in saved_queries().values()) == 7
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["-- parameter last: 5", "-- parameter last whole = x: How many.", "-- looks back: last"],
+)
 def test_a_broken_header_is_told_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "own.sql"
     path.write_text(f"-- title: Own\n{line}\nSELECT 1\n")
