@@ -131,6 +131,7 @@ def canonical(value: Any) -> bytes:
 
 
 _AS_THEY_ARE = {str, bool, type(None)}
+_INT = {int}
 
 
 class _NotPlainError(Exception):
@@ -148,6 +149,9 @@ def _plain(value: Any) -> Any:
     if kind is dict:
         if not "".join(value).isascii():
             raise _NotPlainError
+        kinds = set(map(type, value.values()))
+        if kinds <= _AS_THEY_ARE or (kinds == _INT and -_MAX_PLAIN_INT < min(value.values()) <= max(value.values()) < _MAX_PLAIN_INT):
+            return value
         return {key: inner if type(inner) in _AS_THEY_ARE else _plain(inner) for key, inner in value.items()}
     if kind is list or kind is tuple:
         return value if set(map(type, value)) <= _AS_THEY_ARE else [_plain(inner) for inner in value]
@@ -243,6 +247,41 @@ def judgment_content(row: RetrievalJudgment) -> dict[str, Any]:
 
 
 _JUDGMENT_FIELDS = sorted(set(RetrievalJudgment.model_fields) - set(EXCLUDED["RetrievalJudgment"]))
+_NO_DIGEST = frozenset(EXCLUDED["RetrievalJudgment"])
+_ABSENT: dict[str, Any] = {
+    name: [] if name.endswith(("sources", "groups", "evidence", "fragments")) else {} if name in ("filters", "slices") else None
+    for name in _JUDGMENT_FIELDS
+}
+"""What the fields of a judgment are where its line does not give them."""
+
+
+def judged_digest(value: Mapping[str, Any]) -> bytes:
+    """The row digest of a sound judgment, from its parsed line: that of `judgment_content`, without the contract row."""
+    content = {**_ABSENT, **value}
+    for name in value.keys() & _NO_DIGEST:
+        del content[name]
+    for name in value.keys() & _SETS:
+        content[name] = sorted(set(content[name]))
+    if content["relevance"] is None:
+        content["relevance"] = dict.fromkeys(content["expected_sources"], 1)
+    if content["expected_groups"]:
+        content["expected_groups"] = sorted(sorted(set(group)) for group in content["expected_groups"])
+    if content["expected_evidence"]:
+        quotes = sorted((e["source_id"], e["quote"]) for e in content["expected_evidence"])
+        content["expected_evidence"] = [{"source_id": source, "quote": quote} for source, quote in quotes]
+    if content["principal"] is not None:
+        content["principal"] = {"groups": sorted(set(content["principal"]["groups"]))}
+    try:
+        content |= {name: _plain(content[name]) for name in _KEYED if content[name]}
+    except _NotPlainError:
+        return row_digest(content)
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+_KEYED = ("relevance", "filters", "slices")
+"""Fields of a judgment that hold keys of the user's, or numbers beyond small whole ones."""
+
+
 JUDGED_FIELDS = frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
 ANSWERED_FIELDS = frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
 
@@ -303,8 +342,16 @@ def corpus_result_content(row: CorpusResult) -> dict[str, Any]:
 
 def judgments_component(rows: Iterable[RetrievalJudgment], version: str | None, completeness: str) -> Component:
     """Component B: the reviewed rows, the declared version and completeness."""
-    reviewed = [row_digest(judgment_content(row)) for row in rows if row.review_status == "reviewed"]
-    values = {"rows": unordered(reviewed), "reviewed": len(reviewed), "version": version, "completeness": completeness}
+    reviewed = RowDigests()
+    for row in rows:
+        if row.review_status == "reviewed":
+            reviewed.add(row_digest(judgment_content(row)))
+    return component_b(reviewed, version, completeness)
+
+
+def component_b(reviewed: RowDigests, version: str | None, completeness: str) -> Component:
+    """Component B from the digests of the reviewed rows."""
+    values = {"rows": reviewed.unordered(), "reviewed": len(reviewed), "version": version, "completeness": completeness}
     return Component(digest=digest(values), values=values)
 
 
@@ -329,15 +376,26 @@ def results_content(query_id: str, fragment_ids: Sequence[str], scores: Sequence
 
     Ids hold no NUL, so that NUL between them keeps them apart.
     """
-    content = "\0".join((query_id, *fragment_ids)).encode()
+    packed = None if scores is None else eight_bytes_each(scores)
+    return packed_content(query_id, "\0".join(fragment_ids) if fragment_ids else None, packed, error)
+
+
+def packed_content(query_id: str, fragment_ids: str | None, scores: bytes | None, error: str | None) -> bytes:
+    """The same from ids joined by NUL (None where there are none) and packed scores."""
+    content = (query_id if fragment_ids is None else f"{query_id}\0{fragment_ids}").encode()
     if error is not None:
         content += f"\0\0e{len(error)}:{error}".encode()
-    return content if scores is None else content + b"\0\0s" + _eight_bytes_each(scores)
+    return content if scores is None else content + b"\0\0s" + scores
 
 
-def _eight_bytes_each(scores: Sequence[float]) -> bytes:
+_MINUS_ZERO = array("d", [-0.0]).tobytes()
+
+
+def eight_bytes_each(scores: Iterable[float]) -> bytes:
     """IEEE 754 doubles, little-endian; −0 as 0."""
-    packed = array("d", scores if 0 not in scores else [score + 0.0 for score in scores])
+    packed = array("d", scores)
+    if _MINUS_ZERO in packed.tobytes():
+        packed = array("d", [score + 0.0 for score in packed])
     if sys.byteorder == "big":
         packed.byteswap()
     return packed.tobytes()
@@ -399,9 +457,16 @@ class RowDigests:
     def __init__(self) -> None:
         self._rows = bytearray()
 
+    def __len__(self) -> int:
+        return len(self._rows) // 32
+
     def add(self, row: bytes) -> None:
         """Add one row's 32-byte digest."""
         self._rows += row
+
+    def extend(self, other: RowDigests) -> None:
+        """Add the digests of other rows."""
+        self._rows += other._rows
 
     def unordered(self) -> str:
         """One digest of all."""

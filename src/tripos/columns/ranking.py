@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Findings, Place, quoted
+from tripos.fingerprint import eight_bytes_each, packed_content
 
 Order = Literal["strict", "list", "score", "trec"]
 
@@ -50,6 +52,20 @@ def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
     )
 
 
+def joined(row: RankedRow, found: Ranked) -> str:
+    """The ids, with NUL between them."""
+    return row.joined if row.joined is not None and found.ids is row.fragment_ids else "\0".join(found.ids)
+
+
+def results_digest(row: RankedRow, found: Ranked) -> bytes:
+    """What the results digest is made from of one query."""
+    packed = row.packed if row.packed is not None and found.scores is row.scores else None
+    if packed is None and found.scores is not None:
+        packed = eight_bytes_each(found.scores)
+    content = packed_content(row.query_id, joined(row, found) if found.ids else None, packed, row.error)
+    return hashlib.sha256(content).digest()
+
+
 def disorder(row: RankedRow) -> tuple[int, str, str] | None:
     """The first (position, field, message) in which the row's own ranks or scores contradict its list order."""
     for position, rank in enumerate(row.ranks or (), 1):
@@ -60,7 +76,7 @@ def disorder(row: RankedRow) -> tuple[int, str, str] | None:
         return None
     for position in range(1, len(scores)):
         if scores[position] > scores[position - 1]:
-            text = f"rise from {scores[position - 1]!r} to {scores[position]!r} at position {position + 1}"
+            text = f"rise from {float(scores[position - 1])!r} to {float(scores[position])!r} at position {position + 1}"
             return position + 1, "scores", text
     return None
 

@@ -7,6 +7,7 @@ import numpy as np
 from tripos.columns.retrieval import FORBIDDEN, Floats
 from tripos.measures.block import Block
 from tripos.measures.record import NO_RESULTS, Registry, Values
+from tripos.measures.steps import Steps, ordinals, running
 
 RETRIEVAL = Registry()
 """The retrieval measures by name, in report order."""
@@ -14,8 +15,8 @@ RETRIEVAL = Registry()
 _TREC = "trec_eval (NIST)"
 
 
-def _everywhere(value: Floats) -> Values:
-    return Values(value, np.zeros(len(value), dtype=np.int64))
+def _everywhere(block: Block, value: Floats | Steps) -> Values:
+    return Values(value, np.zeros(block.n, dtype=np.int64))
 
 
 @RETRIEVAL.measure(
@@ -23,7 +24,8 @@ def _everywhere(value: Floats) -> Values:
 )
 def hit(block: Block) -> Values:
     """Whether some expected source is within k."""
-    return _everywhere((block.found > 0).astype(np.float64))
+    first = block.first
+    return _everywhere(block, Steps(first.query, first.rank, np.ones(len(first.query))))
 
 
 @RETRIEVAL.measure(
@@ -35,7 +37,9 @@ def hit(block: Block) -> Values:
 )
 def recall(block: Block) -> Values:
     """Share of the expected sources within k."""
-    return _everywhere(block.found / block.expected_count[:, None])
+    expected = block.expected
+    share = block.ordinal / block.expected_count[expected.query]
+    return _everywhere(block, Steps(expected.query, expected.rank, share))
 
 
 @RETRIEVAL.measure(
@@ -47,7 +51,8 @@ def recall(block: Block) -> Values:
 )
 def precision(block: Block) -> Values:
     """Distinct expected sources within k, by k."""
-    return _everywhere(block.found / block.cutoffs)
+    found, everyone = block.ordinal.astype(np.float64), np.full(block.n, block.limit)
+    return _everywhere(block, Steps(block.expected.query, block.expected.rank, found, everyone))
 
 
 @RETRIEVAL.measure(
@@ -58,9 +63,7 @@ def precision(block: Block) -> Values:
 )
 def reciprocal_rank(block: Block) -> Values:
     """Inverse rank of the first expected source within k."""
-    first = block.ordinal == 1
-    rank = block.expected.rank[first]
-    return _everywhere(block.cumulative(block.expected.query[first], rank, 1.0 / rank))
+    return _everywhere(block, Steps(block.first.query, block.first.rank, 1.0 / block.first.rank))
 
 
 @RETRIEVAL.measure(
@@ -72,9 +75,9 @@ def reciprocal_rank(block: Block) -> Values:
 )
 def average_precision(block: Block) -> Values:
     """Precision at the ranks of expected sources within k, over all expected sources."""
-    at_rank = block.ordinal / block.expected.rank
-    summed = block.cumulative(block.expected.query, block.expected.rank, at_rank)
-    return _everywhere(summed / block.expected_count[:, None])
+    query, rank = block.expected.query, block.expected.rank
+    summed = running(query, block.ordinal / rank)
+    return _everywhere(block, Steps(query, rank, summed / block.expected_count[query]))
 
 
 @RETRIEVAL.measure(
@@ -86,7 +89,7 @@ def average_precision(block: Block) -> Values:
 )
 def ndcg(block: Block) -> Values:
     """Normalised discounted cumulative gain, the gain being the grade."""
-    return _everywhere(block.ndcg(exponential=False))
+    return _everywhere(block, block.ndcg(exponential=False))
 
 
 @RETRIEVAL.measure(
@@ -98,7 +101,7 @@ def ndcg(block: Block) -> Values:
 )
 def ndcg_exponential(block: Block) -> Values:
     """Normalised discounted cumulative gain, the gain being 2^grade − 1."""
-    return _everywhere(block.ndcg(exponential=True))
+    return _everywhere(block, block.ndcg(exponential=True))
 
 
 @RETRIEVAL.measure(
@@ -134,7 +137,8 @@ def _evidence(block: Block) -> Values:
 def evidence_hit(block: Block) -> Values:
     """Whether some passage is among the fragments within k (fragment positions, whatever the unit)."""
     share, undefined = _evidence(block)
-    return Values((share > 0).astype(np.float64), undefined)
+    first = ordinals(share.query) == 1
+    return Values(Steps(share.query[first], share.rank[first], np.ones(int(first.sum()))), undefined)
 
 
 @RETRIEVAL.measure(
@@ -162,8 +166,9 @@ def evidence_recall(block: Block) -> Values:
 def forbidden(block: Block) -> Values:
     """Whether a forbidden source is within k."""
     hits = block.having(FORBIDDEN)
-    surfaced = block.cumulative(hits.query, hits.rank) > 0
-    return Values(surfaced.astype(np.float64), (~block.flagged("forbidden_sources")).astype(np.int64))
+    first = hits.where(ordinals(hits.query) == 1)
+    surfaced = Steps(first.query, first.rank, np.ones(len(first.query)))
+    return Values(surfaced, (~block.flagged("forbidden_sources")).astype(np.int64))
 
 
 @RETRIEVAL.measure(
@@ -179,8 +184,8 @@ def forbidden(block: Block) -> Values:
 def judged(block: Block) -> Values:
     """Share of the results within k that a reviewer has judged."""
     results = block.column("n_results")
-    shown = np.maximum(np.minimum(block.cutoffs, results[:, None]), 1)
-    value = block.cumulative(block.hits.query, block.hits.rank) / shown
+    known = ordinals(block.hits.query).astype(np.float64)
+    value = Steps(block.hits.query, block.hits.rank, known, np.clip(results, 1, block.limit))
     undefined = np.where(~block.flagged("nonrelevant_sources"), 1, np.where(results == 0, 2, 0))
     return Values(value, undefined)
 
@@ -228,7 +233,7 @@ def required(block: Block) -> Values:
 )
 def expected_empty(block: Block) -> Values:
     """Whether a row that should find nothing was left with nothing."""
-    return _everywhere((block.column("n_results") == 0).astype(np.float64))
+    return _everywhere(block, (block.column("n_results") == 0).astype(np.float64))
 
 
 _SAFE = {"no_corpus": "no fragments were given", "no_principal": "the row has no principal"}

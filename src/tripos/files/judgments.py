@@ -1,0 +1,228 @@
+"""Retrieval judgments from files to a compact table: one quick pass, a few hundred bytes a query, no object a row.
+
+What an evaluation asks of whole columns is noted on the way; a row itself is put aside as text, and read again where it is
+wanted.
+"""
+
+from __future__ import annotations
+
+import bisect
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jiter
+import orjson
+
+from tripos.contracts.retrieval import RetrievalJudgment
+from tripos.errors import Findings, Place, quoted
+from tripos.files.jsonl import not_lines, parsed, validated
+from tripos.files.plain import is_plain
+from tripos.files.retrieval import Located
+from tripos.files.spool import Spool
+from tripos.files.streams import physical_lines
+from tripos.fingerprint import RowDigests, judged_digest
+
+FLAGS = (
+    "should_match",
+    "principal",
+    "filters",
+    "required_sources",
+    "expected_groups",
+    "expected_evidence",
+    "expected_fragments",
+    "nonrelevant_sources",
+    "forbidden_sources",
+    "relevance",
+)
+"""Fields whose being given and not empty is noted, in the order of their bits; for principal: given at all."""
+
+_BITS = {name: 1 << bit for bit, name in enumerate(FLAGS)}
+_USUAL = {"query_id", "query", "expected_sources", "should_match", "category", "review_status", "relevance"}
+
+SliceValue = str | bool | int
+
+
+class Kind(NamedTuple):
+    """What rows are grouped, counted and chosen by; few distinct ones in any file."""
+
+    status: str
+    category: str
+    split: str | None = None
+    slices: tuple[tuple[str, str, SliceValue], ...] = ()
+    groups: tuple[str, ...] | None = None
+    """Groups of the principal; `slices` are (name, type, value), sorted."""
+
+    @property
+    def scored(self) -> bool:
+        """Whether rows of this kind may enter a measure at all."""
+        return self.status == "reviewed" and self.category != "calibration"
+
+
+class JudgmentTable(Sequence[RetrievalJudgment]):
+    """All judgments of some files, in their order.
+
+    `index` gives the number of each query id's row; the other columns are arrays by that number: `bits` (FLAGS), `k` (0
+    where not given), `n_expected` and `n_nonrelevant` (distinct sources), `kind` (in `kinds`), `cluster` (0 for none),
+    `graded` (where the row's grades start in `grades`, which holds each row's best first; one more than rows).
+    """
+
+    def __init__(self) -> None:
+        self.index: dict[str, int] = {}
+        self.bits, self.k, self.kind, self.cluster = array("i"), array("i"), array("i"), array("i")
+        self.n_expected, self.n_nonrelevant = array("i"), array("i")
+        self.graded, self.grades = array("q", [0]), array("d")
+        self.reviewed = RowDigests()
+        self._lines, self._numbers = Spool(), array("q")
+        self._files: list[tuple[int, str]] = []
+        self._kinds: dict[Kind, int] = {}
+        self._clusters: dict[str, int] = {}
+        self._asked, self._noticed = array("q"), array("q")
+
+    @classmethod
+    def of(cls, rows: Iterable[RetrievalJudgment]) -> JudgmentTable:
+        """A table of rows that are there as objects; their ids must differ."""
+        table = cls()
+        table.begin("")
+        for row in rows:
+            value = row.model_dump(mode="json")
+            table.add(value, orjson.dumps(value), 0)
+        return table
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, row: Any) -> Any:
+        return RetrievalJudgment.model_validate(self.value(row))
+
+    def __iter__(self) -> Iterator[RetrievalJudgment]:
+        return map(self.__getitem__, range(len(self)))
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The distinct kinds, by their codes."""
+        return list(self._kinds)
+
+    def value(self, row: int) -> dict[str, Any]:
+        """A row as its line says it, without defaults; it is known to be sound."""
+        value: dict[str, Any] = jiter.from_json(self._lines.read(row), cache_mode="keys")
+        return value
+
+    def place(self, row: int) -> Place:
+        """Where a row stands."""
+        _, path = self._files[bisect.bisect_right(self._files, row, key=lambda start: start[0]) - 1]
+        return Place(path, self._numbers[row])
+
+    def located(self, row: int) -> Located:
+        """A row and where it stands."""
+        return Located(self.place(row), self[row])
+
+    def chosen(self, wanted: Callable[[Kind], bool]) -> list[int]:
+        """Rows of the wanted kinds, in order."""
+        codes = {code for code, kind in enumerate(self.kinds) if wanted(kind)}
+        return [row for row, code in enumerate(self.kind) if code in codes]
+
+    def tally(self) -> dict[Kind, int]:
+        """How many rows are of each kind."""
+        counted = Counter(self.kind)
+        return {kind: counted[code] for code, kind in enumerate(self.kinds)}
+
+    def remarkable(self) -> list[int]:
+        """Rows that a check by itself took notice of, and those whose question stands in another row, too."""
+        often = {asked for asked, n in Counter(self._asked).items() if n > 1}
+        twins = [row for row, asked in enumerate(self._asked) if asked in often] if often else []
+        return sorted({*self._noticed, *twins})
+
+    def begin(self, path: str) -> None:
+        """Rows that follow are those of this file."""
+        self._files.append((len(self), path))
+
+    def add(self, value: Mapping[str, Any], line: bytes, number: int, *, noticed: bool = False) -> None:
+        """Add a sound row: as parsed, its text (JSON of the same), the number of its line, whether checks should look at it."""
+        row, kind = len(self.index), _kind(value)
+        self.index[value["query_id"]] = row
+        self._lines.append(line)
+        self._numbers.append(number)
+        self._note(value)
+        self.kind.append(self._kinds.setdefault(kind, len(self._kinds)))
+        named = value.get("cluster")
+        self.cluster.append(0 if named is None else self._clusters.setdefault(named, len(self._clusters) + 1))
+        self._asked.append(hash((value["query"] or value["query_id"]).strip()))
+        if kind.status == "reviewed":
+            self.reviewed.add(judged_digest(value))
+        if noticed:
+            self._noticed.append(row)
+
+    def _note(self, value: Mapping[str, Any]) -> None:
+        """Note numbers and flags of a row."""
+        expected, grades = set(value["expected_sources"]), value.get("relevance")
+        bits = 1 if expected else 0
+        bits |= _BITS["relevance"] if grades else 0
+        barred = 0
+        if not value.keys() <= _USUAL:
+            bits |= sum(bit for name, bit in _BITS.items() if value.get(name))
+            bits |= _BITS["principal"] if value.get("principal") is not None else 0
+            barred = len({*value.get("nonrelevant_sources", ()), *value.get("forbidden_sources", ())})
+        self.bits.append(bits)
+        self.k.append(value.get("k") or 0)
+        self.n_expected.append(len(expected))
+        self.n_nonrelevant.append(barred)
+        if grades is None:
+            self.grades.extend([1.0] * len(expected))
+        else:
+            self.grades.extend(sorted(grades.values(), reverse=True))
+        self.graded.append(len(self.grades))
+
+
+def _kind(value: Mapping[str, Any]) -> Kind:
+    slices, principal = value.get("slices"), value.get("principal")
+    told = tuple(sorted((name, type(v).__name__, v) for name, v in slices.items())) if slices else ()
+    groups = None if principal is None else tuple(principal["groups"])
+    return Kind(value["review_status"], value["category"], value.get("split"), told, groups)
+
+
+Notice = Callable[[Mapping[str, Any]], bool]
+"""Whether checks should look at a row, from its parsed value."""
+
+
+def read_judgments(
+    paths: Iterable[str], findings: Findings, notice: Notice, *, lenient: bool = False, allow_extra: bool = False
+) -> JudgmentTable:
+    """All judgments of all files, in order; a query id used twice is an error at its second place.
+
+    Args:
+        paths: The files.
+        findings: Takes every fault.
+        notice: Which rows checks should look at.
+        lenient: Drop unknown fields, and count them.
+        allow_extra: Move unknown fields under `metadata`, and count them.
+    """
+    table, relaxed = JudgmentTable(), {"lenient": lenient, "allow_extra": allow_extra}
+    for path in paths:
+        table.begin(path)
+        for number, line, value in _sound_rows(path, findings, relaxed):
+            name: str = value["query_id"]
+            if (first := table.index.get(name)) is not None:
+                text = f'"{quoted(name)}" was used at {table.place(first)}'
+                findings.error("duplicate_id", Place(path, number), "query_id", text)
+                continue
+            table.add(value, line, number, noticed=notice(value))
+    return table
+
+
+def _sound_rows(path: str, findings: Findings, relaxed: Mapping[str, bool]) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+    """Line number, text and value of each row that keeps the contract; the strict reader decides where there is doubt."""
+    for number, line, ended in physical_lines(path):
+        place = Place(path, number)
+        if number == 1 and (reason := not_lines(line)):
+            findings.error("not_jsonl", place, "", reason)
+            return
+        value = parsed(line, place, findings, ended=ended)
+        if value is None:
+            continue
+        if is_plain(value, line):
+            yield number, line, value
+        elif (row := validated(value, RetrievalJudgment, place, findings, **relaxed)) is not None:
+            plain = row.model_dump(mode="json")
+            yield number, orjson.dumps(plain), plain
