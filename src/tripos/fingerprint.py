@@ -131,7 +131,6 @@ def canonical(value: Any) -> bytes:
 
 
 _AS_THEY_ARE = {str, bool, type(None)}
-_INT = {int}
 
 
 class _NotPlainError(Exception):
@@ -149,9 +148,6 @@ def _plain(value: Any) -> Any:
     if kind is dict:
         if not "".join(value).isascii():
             raise _NotPlainError
-        kinds = set(map(type, value.values()))
-        if kinds <= _AS_THEY_ARE or (kinds == _INT and -_MAX_PLAIN_INT < min(value.values()) <= max(value.values()) < _MAX_PLAIN_INT):
-            return value
         return {key: inner if type(inner) in _AS_THEY_ARE else _plain(inner) for key, inner in value.items()}
     if kind is list or kind is tuple:
         return value if set(map(type, value)) <= _AS_THEY_ARE else [_plain(inner) for inner in value]
@@ -258,12 +254,16 @@ _ABSENT: dict[str, Any] = {
 def judged_digest(value: Mapping[str, Any]) -> bytes:
     """The row digest of a sound judgment, from its parsed line: that of `judgment_content`, without the contract row."""
     content = {**_ABSENT, **value}
-    for name in value.keys() & _NO_DIGEST:
+    for name in _NO_DIGEST.intersection(value):
         del content[name]
-    for name in value.keys() & _SETS:
+    content["expected_sources"] = sorted(set(content["expected_sources"]))
+    grades = content["relevance"]
+    if grades is None:
+        grades = content["relevance"] = dict.fromkeys(content["expected_sources"], 1)
+    if _FINER.isdisjoint(value) and set(map(type, grades.values())) <= _INT and "".join(grades).isascii():
+        return _of_plain(content)
+    for name in _SETS.intersection(value):
         content[name] = sorted(set(content[name]))
-    if content["relevance"] is None:
-        content["relevance"] = dict.fromkeys(content["expected_sources"], 1)
     if content["expected_groups"]:
         content["expected_groups"] = sorted(sorted(set(group)) for group in content["expected_groups"])
     if content["expected_evidence"]:
@@ -275,11 +275,18 @@ def judged_digest(value: Mapping[str, Any]) -> bytes:
         content |= {name: _plain(content[name]) for name in _KEYED if content[name]}
     except _NotPlainError:
         return row_digest(content)
-    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
+    return _of_plain(content)
 
 
 _KEYED = ("relevance", "filters", "slices")
 """Fields of a judgment that hold keys of the user's, or numbers beyond small whole ones."""
+_FINER = frozenset(_ABSENT) - {"query_id", "query", "expected_sources", "should_match", "category", "relevance"}
+_INT = {int}
+
+
+def _of_plain(content: Mapping[str, Any]) -> bytes:
+    """The row digest of what orjson writes the canonical way."""
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 JUDGED_FIELDS = frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
@@ -391,8 +398,8 @@ def packed_content(query_id: str, fragment_ids: str | None, scores: bytes | None
 _MINUS_ZERO = array("d", [-0.0]).tobytes()
 
 
-def eight_bytes_each(scores: Iterable[float]) -> bytes:
-    """IEEE 754 doubles, little-endian; −0 as 0."""
+def eight_bytes_each(scores: Iterable[float] | bytes) -> bytes:
+    """IEEE 754 doubles, little-endian; −0 as 0. Bytes are doubles as this machine has them."""
     packed = array("d", scores)
     if _MINUS_ZERO in packed.tobytes():
         packed = array("d", [score + 0.0 for score in packed])

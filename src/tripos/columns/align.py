@@ -10,13 +10,13 @@ import pickle
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from tripos.checks.evidence import Alternative, evidence_units
 from tripos.columns.judged import Judged
-from tripos.columns.misses import bits_of, lacks_some, told_story
+from tripos.columns.misses import REASONS, bits_of, lacks_some, told_story
 from tripos.columns.ranking import (
     Order,
     Ranked,
@@ -54,12 +54,12 @@ from tripos.columns.ties import Targets, by_expectation, by_gain, extremes, stra
 from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
-from tripos.contracts.retrieval import MissReason, RankedRow, RetrievalJudgment
+from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
 from tripos.errors import Findings, quoted, suggest
 from tripos.files.spool import Shelf, Spool
 
-Aside = tuple[IO[bytes], IO[bytes]]
-"""Files for the stories of misses and for finished batches, shared with the process that will read them."""
+Aside = tuple[Spool, Spool]
+"""Spools for the stories of misses and for finished batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Aligner:
         self.rows = judgments if isinstance(judgments, Judged) else Judged.of(judgments)
         self.reading, self.tally = reading, Tally()
         self.slots, self.errors = Slots.empty(len(self.rows)), dict[int, str]()
-        self.stories, self.batches = (Shelf(Spool(file=file)) for file in aside or (None, None))
+        self.stories, self.batches = map(Shelf, aside or (Spool(), Spool()))
         self.unjudged: set[str] = set()
         self._start_batch()
 
@@ -185,8 +185,8 @@ class Aligner:
         options, findings = self.reading.options, self.reading.findings
         order: Order = "list" if options.lenient and options.order == "strict" else options.order
         found = ranked(row, order, findings)
-        if len(set(found.ids)) < len(found.ids):
-            found = without_duplicates(found, options.duplicates == "keep-first" or options.lenient, row.place, findings)
+        keep_first = options.duplicates == "keep-first" or options.lenient
+        found = without_duplicates(found, keep_first, row.place, findings)
         self.tally.results += len(found.ids)
         self.tally.digests.add(results_digest(row, found))
         if row.latency_ms is not None:
@@ -236,11 +236,11 @@ class Aligner:
         order = _first_places(sources) if by_source else range(len(sources))
         self.tally.beyond_limit += max(len(order) - limit, 0)
         positions = [sources[k] for k in order] if by_source else sources
-        cut, whole = positions[:limit], (order, positions)
+        cut, whole = positions if len(positions) <= limit else positions[:limit], (order, positions)
         order = order[:limit]
         self.slots.n_results[i] = len(cut)
         targets = _targets(judgment)
-        first = self.hits.add(i, cut, targets)
+        first = self.hits.add(i, cut, targets, found.distinct if found.distinct and cut is found.ids else set(cut))
         for source in judgment.required_sources:  # need not be judged
             if source not in first and source in cut:
                 first[source] = cut.index(source) + 1
@@ -303,11 +303,10 @@ class Aligner:
         """Decide whether the row is a miss, and put its story aside if it is."""
         depth = judgment.k or self.reading.depth.handed_on
         story.found = {s: first.get(s) for s in (*judgment.expected_sources, *judgment.required_sources)}
-        story.required_absent = [s for s in dict.fromkeys(judgment.required_sources) if not 0 < first.get(s, 0) <= depth]
-        self.slots.n_required_absent[i] = len(story.required_absent)
-        forbidden = [s for s in judgment.forbidden_sources if first.get(s, depth + 1) <= depth]
-        reasons = _reasons(judgment, story, depth, bool(forbidden), len(came[2]))
-        self.slots.reasons[i] = bits_of(reasons)
+        if judgment.required_sources:
+            story.required_absent = [s for s in dict.fromkeys(judgment.required_sources) if not 0 < first.get(s, 0) <= depth]
+            self.slots.n_required_absent[i] = len(story.required_absent)
+        reasons = self.slots.reasons[i] = _reasons(judgment, story, first, depth, len(came[2]))
         if reasons:
             self.slots.places[i] = self.stories.append(told_story(depth, story, came))
 
@@ -328,7 +327,7 @@ class Aligner:
         if not runs:
             return
         self.slots.tied[i] = straddled(scores, self.reading.headline)
-        moving = [run for run in runs if any(source in targets for source in sources[slice(*run)])]
+        moving = [run for run in runs if not targets.keys().isdisjoint(sources[slice(*run)])]
         if not moving:
             return
         self.slots.tied[i] |= TIED
@@ -336,7 +335,7 @@ class Aligner:
         ends = extremes(sources, moving, by_expectation(targets))
         gains = extremes(sources, moving, by_gain(targets)) if graded else ends
         for table, ordered in zip(self.ties, (*ends, *gains), strict=True):
-            table.add(i, ordered[:limit], targets)
+            table.add(i, ordered[:limit], targets, set(ordered[:limit]))
 
     def rows_taken(self) -> RetrievalRows:
         """What became of every scored row."""
@@ -380,19 +379,33 @@ def _ideal(counts: Ints, grades: Floats) -> Hits:
     return Hits(query, rank, grades, np.full(len(grades), EXPECTED | FIRST))
 
 
-def _reasons(row: RetrievalJudgment, story: Story, depth: int, forbidden: bool, n_results: int) -> tuple[MissReason, ...]:
-    """Every reason, of the closed list, for which a measured row is a miss; () when it is none."""
-    hit = any((story.found[source] or depth + 1) <= depth for source in row.expected_sources)
-    checks: list[tuple[MissReason, bool]] = [
-        ("no_hit", row.should_match and not hit),
-        ("partial", hit and lacks_some(row, story.found)),
-        ("required_absent", bool(story.required_absent)),
-        ("not_empty", not row.should_match and n_results > 0),
-        ("forbidden", forbidden),
-        ("leak", bool(story.leaked)),
-        ("filter_violation", bool(story.violating)),
-    ]
-    return tuple([reason for reason, holds in checks if holds])
+_BIT = {reason: bits_of([reason]) for reason in REASONS}
+
+
+def _reasons(row: RetrievalJudgment, story: Story, first: Mapping[str, int], depth: int, n_results: int) -> int:
+    """Every reason, of the closed list, for which a measured row is a miss, as bits; 0 when it is none."""
+    bits = 0
+    if not row.should_match:
+        bits |= _BIT["not_empty"] if n_results else 0
+    elif not _some_within(row.expected_sources, first, depth):
+        bits |= _BIT["no_hit"]
+    elif lacks_some(row, story.found):
+        bits |= _BIT["partial"]
+    if story.required_absent:
+        bits |= _BIT["required_absent"]
+    if row.forbidden_sources and _some_within(row.forbidden_sources, first, depth):
+        bits |= _BIT["forbidden"]
+    if story.leaked:
+        bits |= _BIT["leak"]
+    return bits | _BIT["filter_violation"] if story.violating else bits
+
+
+def _some_within(sources: Sequence[str], first: Mapping[str, int], depth: int) -> bool:
+    """Whether one of the sources stands within depth."""
+    for source in sources:  # noqa: SIM110 - any() over a generator takes thrice the time
+        if first.get(source, depth + 1) <= depth:
+            return True
+    return False
 
 
 def _targets(row: RetrievalJudgment) -> Targets:

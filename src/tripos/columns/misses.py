@@ -29,7 +29,7 @@ def reasons_of(bits: int) -> tuple[MissReason, ...]:
 def lacks_some(row: RetrievalJudgment, found: Mapping[str, int | None]) -> bool:
     """Whether something expected is beyond limit: a whole group, or a source that stands in no group."""
     if not row.expected_groups:
-        return any(found[source] is None for source in row.expected_sources)
+        return None in [found[source] for source in row.expected_sources]
     grouped = {source for group in row.expected_groups for source in group}
     wanted = [*row.expected_groups, *((s,) for s in row.expected_sources if s not in grouped)]
     return any(all(found.get(source) is None for source in group) for group in wanted)

@@ -16,11 +16,12 @@ Order = Literal["strict", "list", "score", "trec"]
 
 
 class Ranked(NamedTuple):
-    """Fragment ids of one query, best first; `scores` and `sources` are parallel to them."""
+    """Fragment ids of one query, best first; `scores` and `sources` are parallel to them, `distinct` is their set if known."""
 
     ids: Sequence[str]
     scores: Sequence[float] | None
     sources: Sequence[str | None] | None
+    distinct: set[str] | None = None
 
 
 def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
@@ -100,8 +101,9 @@ def single_precision(scores: Sequence[float]) -> list[float]:
 
 def without_duplicates(found: Ranked, keep_first: bool, place: Place, findings: Findings) -> Ranked:
     """Drop a fragment's second and later places, where that is allowed; else note the error."""
-    if len(set(found.ids)) == len(found.ids):
-        return found
+    distinct = set(found.ids)
+    if len(distinct) == len(found.ids):
+        return Ranked(found.ids, found.scores, found.sources, distinct)
     kept = sorted({name: i for i, name in reversed(list(enumerate(found.ids)))}.values())
     if keep_first:
         findings.lenient("duplicates", len(found.ids) - len(kept))

@@ -82,14 +82,22 @@ class HitList:
         self._query, self._rank, self._grade, self._flags = array("q"), array("q"), array("d"), array("q")
         self._in_order = True
 
-    def add(self, query: int, sources: Sequence[str], targets: Mapping[str, tuple[float, int]]) -> dict[str, int]:
-        """Add the judged positions among ranked sources; returns the first rank of each judged source that is there."""
-        distinct = set(sources)
-        found = targets.keys() & distinct
+    def add(
+        self, query: int, sources: Sequence[str], targets: Mapping[str, tuple[float, int]], distinct: set[str]
+    ) -> dict[str, int]:
+        """Add the judged positions among ranked sources; returns the first rank of each judged source that is there.
+
+        Args:
+            query: The row's number.
+            sources: Best first.
+            targets: Gain and flags of each judged source.
+            distinct: The set of the sources.
+        """
+        found = [source for source in targets if source in distinct]
         if len(distinct) == len(sources):
-            ranks = sorted((sources.index(source) + 1, source) for source in found)
+            ranks = sorted([(sources.index(source) + 1, source) for source in found])
         else:
-            ranks = [(rank, source) for rank, source in enumerate(sources, 1) if source in found]
+            ranks = [(rank, source) for rank, source in enumerate(sources, 1) if source in targets]
         first: dict[str, int] = {}
         for rank, source in ranks:
             grade, flags = targets[source]

@@ -87,3 +87,8 @@ class Part:
     let_pass: dict[str, int]
     stories: Shelf
     batches: Shelf
+
+    @property
+    def shelves(self) -> tuple[Shelf, Shelf]:
+        """What is put aside as text."""
+        return self.stories, self.batches

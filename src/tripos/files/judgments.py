@@ -20,8 +20,8 @@ from tripos.errors import Findings, Place, quoted
 from tripos.files.jsonl import not_lines, parsed, validated
 from tripos.files.plain import is_plain
 from tripos.files.retrieval import Located
-from tripos.files.spool import Spool
-from tripos.files.streams import physical_lines
+from tripos.files.spool import Shelf
+from tripos.files.streams import Span, physical_lines
 from tripos.fingerprint import RowDigests, judged_digest
 
 FLAGS = (
@@ -39,7 +39,7 @@ FLAGS = (
 """Fields whose being given and not empty is noted, in the order of their bits; for principal: given at all."""
 
 _BITS = {name: 1 << bit for bit, name in enumerate(FLAGS)}
-_USUAL = {"query_id", "query", "expected_sources", "should_match", "category", "review_status", "relevance"}
+_FINER = _BITS.keys() - {"should_match", "relevance"}
 
 SliceValue = str | bool | int
 
@@ -68,13 +68,13 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
     `graded` (where the row's grades start in `grades`, which holds each row's best first; one more than rows).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Shelf | None = None) -> None:
         self.index: dict[str, int] = {}
         self.bits, self.k, self.kind, self.cluster = array("i"), array("i"), array("i"), array("i")
         self.n_expected, self.n_nonrelevant = array("i"), array("i")
         self.graded, self.grades = array("q", [0]), array("d")
         self.reviewed = RowDigests()
-        self._lines, self._numbers = Spool(), array("q")
+        self.lines, self._numbers = Shelf() if lines is None else lines, array("q")
         self._files: list[tuple[int, str]] = []
         self._kinds: dict[Kind, int] = {}
         self._clusters: dict[str, int] = {}
@@ -106,7 +106,7 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
 
     def value(self, row: int) -> dict[str, Any]:
         """A row as its line says it, without defaults; it is known to be sound."""
-        value: dict[str, Any] = jiter.from_json(self._lines.read(row), cache_mode="keys")
+        value: dict[str, Any] = jiter.from_json(self.lines.read(row), cache_mode="keys")
         return value
 
     def place(self, row: int) -> Place:
@@ -142,7 +142,7 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
         """Add a sound row: as parsed, its text (JSON of the same), the number of its line, whether checks should look at it."""
         row, kind = len(self.index), _kind(value)
         self.index[value["query_id"]] = row
-        self._lines.append(line)
+        self.lines.append(line)
         self._numbers.append(number)
         self._note(value)
         self.kind.append(self._kinds.setdefault(kind, len(self._kinds)))
@@ -154,13 +154,37 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
         if noticed:
             self._noticed.append(row)
 
+    def extend(self, other: JudgmentTable, lines_before: int) -> bool:
+        """Take the rows that another table read from a later part of the same file; False where an id of them came before.
+
+        Args:
+            other: The table; its lines are at hand.
+            lines_before: Physical lines of the file before that part.
+        """
+        start, graded = len(self), self.graded[-1]
+        self.index |= {name: start + row for name, row in other.index.items()}
+        if len(self) < start + len(other):
+            return False
+        for mine, theirs in ((self.bits, other.bits), (self.k, other.k), (self.grades, other.grades), (self._asked, other._asked)):
+            mine.extend(theirs)
+        self.n_expected.extend(other.n_expected)
+        self.n_nonrelevant.extend(other.n_nonrelevant)
+        self.graded.extend(graded + end for end in other.graded[1:])
+        self._numbers.extend(lines_before + number for number in other._numbers)
+        self._noticed.extend(start + row for row in other._noticed)
+        codes = [self._kinds.setdefault(kind, len(self._kinds)) for kind in other._kinds]
+        self.kind.extend(codes[code] for code in other.kind)
+        named = [0, *(self._clusters.setdefault(name, len(self._clusters) + 1) for name in other._clusters)]
+        self.cluster.extend(named[code] for code in other.cluster)
+        self.reviewed.extend(other.reviewed)
+        self.lines.take(other.lines)
+        return True
+
     def _note(self, value: Mapping[str, Any]) -> None:
         """Note numbers and flags of a row."""
         expected, grades = set(value["expected_sources"]), value.get("relevance")
-        bits = 1 if expected else 0
-        bits |= _BITS["relevance"] if grades else 0
-        barred = 0
-        if not value.keys() <= _USUAL:
+        bits, barred = (1 if expected else 0) | (_BITS["relevance"] if grades else 0), 0
+        if not _FINER.isdisjoint(value):
             bits |= sum(bit for name, bit in _BITS.items() if value.get(name))
             bits |= _BITS["principal"] if value.get("principal") is not None else 0
             barred = len({*value.get("nonrelevant_sources", ()), *value.get("forbidden_sources", ())})
@@ -200,20 +224,29 @@ def read_judgments(
     """
     table, relaxed = JudgmentTable(), {"lenient": lenient, "allow_extra": allow_extra}
     for path in paths:
-        table.begin(path)
-        for number, line, value in _sound_rows(path, findings, relaxed):
-            name: str = value["query_id"]
-            if (first := table.index.get(name)) is not None:
-                text = f'"{quoted(name)}" was used at {table.place(first)}'
-                findings.error("duplicate_id", Place(path, number), "query_id", text)
-                continue
-            table.add(value, line, number, noticed=notice(value))
+        read_part(table, path, findings, notice, relaxed)
     return table
 
 
-def _sound_rows(path: str, findings: Findings, relaxed: Mapping[str, bool]) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+def read_part(
+    table: JudgmentTable, path: str, findings: Findings, notice: Notice, relaxed: Mapping[str, bool], span: Span = (0, -1)
+) -> None:
+    """Read a file, or a span of it, into the table; line numbers count from the start of the span."""
+    table.begin(path)
+    for number, line, value in _sound_rows(path, span, findings, relaxed):
+        name: str = value["query_id"]
+        if (first := table.index.get(name)) is not None:
+            text = f'"{quoted(name)}" was used at {table.place(first)}'
+            findings.error("duplicate_id", Place(path, number), "query_id", text)
+            continue
+        table.add(value, line, number, noticed=notice(value))
+
+
+def _sound_rows(
+    path: str, span: Span, findings: Findings, relaxed: Mapping[str, bool]
+) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
     """Line number, text and value of each row that keeps the contract; the strict reader decides where there is doubt."""
-    for number, line, ended in physical_lines(path):
+    for number, line, ended in physical_lines(path, span):
         place = Place(path, number)
         if number == 1 and (reason := not_lines(line)):
             findings.error("not_jsonl", place, "", reason)

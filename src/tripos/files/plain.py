@@ -14,7 +14,7 @@ from tripos.contracts.retrieval import ReviewStatus, Split
 _INFINITY = float("inf")
 _MAX_K = 1_000_000_000
 _MAX_GRADE = 100
-_STR, _NONE = {str}, type(None)
+_STR, _NUMBERS, _NONE = {str}, {int, float}, type(None)
 _STATUSES, _SPLITS = frozenset(get_args(ReviewStatus)), frozenset(get_args(Split))
 NUL = b"\\u0000"
 """How NUL, which no id may hold, is written in JSON; a line that holds it is not for the quick way."""
@@ -33,7 +33,7 @@ def _id(value: Any) -> bool:
 
 
 def _ids(value: Any) -> bool:
-    return type(value) is list and (not value or (set(map(type, value)) == _STR and "" not in value))
+    return type(value) is list and ("" not in value and set(map(type, value)) <= _STR)
 
 
 def _groups(value: Any) -> bool:
@@ -52,12 +52,13 @@ def _scalar(value: Any) -> bool:
     return type(value) in (str, bool, _NONE) or _number(value)
 
 
-def _grade(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value <= _MAX_GRADE
-
-
 def _grades(value: Any) -> bool:
-    return value is None or (type(value) is dict and "" not in value and all(map(_grade, value.values())))
+    if not value:
+        return value is None or type(value) is dict
+    if type(value) is not dict or "" in value:
+        return False
+    grades = value.values()
+    return set(map(type, grades)) <= _NUMBERS and 0 < min(grades) and max(grades) <= _MAX_GRADE
 
 
 def _evidence(value: Any) -> bool:
@@ -102,15 +103,31 @@ _REQUIRED = {"query_id", "query", "expected_sources", "should_match", "category"
 _RULED = _FITS.keys() & {"nonrelevant_sources", "forbidden_sources", "expected_groups", "expected_evidence"}
 
 
+_Shape = tuple[str, ...]
+_shapes: dict[_Shape, list[Callable[[Any], bool]] | None] = {}
+"""What each field of rows with the same keys must fit, in their order; None where a key is unknown, or one is missing."""
+_MANY = 1_000
+
+
 def is_plain(value: Mapping[str, Any], line: bytes) -> bool:
     """Whether a judgment, as parsed from its line, is sure to fit the contract (RetrievalJudgment), defaults and all."""
-    if NUL in line or not value.keys() >= _REQUIRED:
+    shape = tuple(value)
+    if shape not in _shapes:
+        _learn(shape)
+    all_fit = _shapes[shape]
+    if all_fit is None or NUL in line:
         return False
-    for name, given in value.items():
-        fits = _FITS.get(name)
-        if fits is None or not fits(given):
+    for fits, given in zip(all_fit, value.values(), strict=True):
+        if not fits(given):
             return False
     return _keeps_rules(value)
+
+
+def _learn(shape: _Shape) -> None:
+    if len(_shapes) >= _MANY:
+        _shapes.clear()
+    known = _FITS.keys() >= set(shape) >= _REQUIRED
+    _shapes[shape] = [_FITS[name] for name in shape] if known else None
 
 
 def _keeps_rules(value: Mapping[str, Any]) -> bool:

@@ -21,8 +21,9 @@ class Spool:
     in it, so that forked processes may read what was put aside before.
     """
 
-    def __init__(self, folder: Path | None = None, file: IO[bytes] | None = None) -> None:
-        self._folder, self._file = folder, file
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._file: IO[bytes] | None = None
         self._starts, self._tail, self._stored = array("q", [0]), bytearray(), 0
 
     def __len__(self) -> int:
@@ -51,19 +52,30 @@ class Spool:
             self._store()
         return len(self._starts) - 2
 
-    def _store(self) -> None:
+    @classmethod
+    def shared(cls) -> Self:
+        """A spool that a forked process may fill: see `adopt`."""
+        spool = cls()
+        spool._open()
+        return spool
+
+    def _open(self) -> IO[bytes]:
         if self._file is None:
             where = None if self._folder is None else str(self._folder)
             self._file = tempfile.TemporaryFile(buffering=0, dir=where)  # noqa: SIM115 - closed by close or with its owner
+        return self._file
+
+    def _store(self) -> None:
+        file = self._open()
         with memoryview(self._tail) as rest:
             written = 0
             while written < len(rest):
-                written += os.pwrite(self._file.fileno(), rest[written:], self._stored + written)
+                written += os.pwrite(file.fileno(), rest[written:], self._stored + written)
         self._stored += len(self._tail)
         self._tail = bytearray()
 
     def __getstate__(self) -> array[int]:
-        """Where lines start: a process that shares the file reads them after `attach`."""
+        """Where lines start; the lines themselves are in the file, which its process and this one share."""
         self._store()
         return self._starts
 
@@ -71,9 +83,9 @@ class Spool:
         self.__init__()  # type: ignore[misc]  # as any other, then with lines
         self._starts, self._stored = starts, starts[-1]
 
-    def attach(self, file: IO[bytes]) -> None:
-        """Read lines from the file in which another process put them."""
-        self._file = file
+    def adopt(self, filled: Spool) -> None:
+        """Take the lines that another process put into the file of this spool, from what it sent of its own copy."""
+        self._starts, self._stored = filled._starts, filled._stored
 
     def read(self, number: int) -> bytes:
         """One line."""
@@ -114,10 +126,10 @@ class Shelf:
         self._bases.append(len(self))
         self._spools.append(spool)
 
-    def attach(self, file: IO[bytes]) -> None:
-        """See `Spool.attach`; of a shelf that is one spool."""
-        (spool,) = self._spools
-        spool.attach(file)
+    def adopted_by(self, spool: Spool) -> Shelf:
+        """This shelf, of one spool, as sent by the process that filled it: on the spool that shares its file."""
+        spool.adopt(*self._spools)
+        return Shelf(spool)
 
     def read(self, number: int) -> bytes:
         """One line."""

@@ -18,6 +18,8 @@ Z = 1.959963984540054
 RESAMPLES = 2000
 MAX_BOOTSTRAP = 10_000
 _CHUNK = 250
+_IN_CACHE = 20_000
+"""Draws made at once: larger runs of them leave the cache."""
 UNIT = 2.0**30
 """In one: what values are whole multiples of where they are added up for an interval."""
 _LEAST_DEFINED = 0.95
@@ -72,11 +74,22 @@ def _draws(n: int) -> npt.NDArray[np.uint16]:
     """How often each resample draws each of n units, shape (2000, n): the same for every figure over n units."""
     raw = np.random.PCG64(0)
     counts = np.empty((RESAMPLES, n), dtype=np.uint16)
-    for start in range(0, RESAMPLES, _CHUNK):
-        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
-        counts[start : start + _CHUNK] = np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n)
+    several = max(1, _IN_CACHE // n)
+    for start in range(0, RESAMPLES, several):
+        m = min(several, RESAMPLES - start)
+        counts[start : start + m] = _drawn(raw, m, n)
     return counts
+
+
+def _drawn(raw: np.random.PCG64, m: int, n: int) -> npt.NDArray[np.int64]:
+    """How often each of the next m resamples draws each of n units, shape (m, n)."""
+    drawn = raw.random_raw(m * n)
+    drawn >>= np.uint64(32)
+    drawn *= np.uint64(n)
+    drawn >>= np.uint64(32)
+    cell = drawn.astype(np.int64).reshape(m, n)
+    cell += np.arange(m)[:, None] * n
+    return np.bincount(cell.ravel(), minlength=m * n).reshape(m, n)
 
 
 def _bootstrap(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]) -> list[Interval | None]:
@@ -176,9 +189,7 @@ def _resampled(units: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float6
     """Totals of each resample of the units, in chunks of 250; the draws and sums are those of `_bootstrap`."""
     n, raw = len(units), np.random.PCG64(0)
     for _ in range(RESAMPLES // _CHUNK):
-        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
-        yield np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64) @ units
+        yield _drawn(raw, _CHUNK, n).astype(np.float64) @ units
 
 
 def _linearised(numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64]) -> Interval:

@@ -11,13 +11,12 @@ import multiprocessing
 import os
 import signal
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tripos.checks.stamps import Stamps
 from tripos.columns.align import Aligner, Aside, Reading
@@ -28,6 +27,7 @@ from tripos.contracts.reports import Component
 from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Findings, TriposError
 from tripos.files.ranked import Form, Piece, pieces, read_piece
+from tripos.files.spool import Spool
 from tripos.measures.block import ROWS
 from tripos.measures.scores import Plan, Scores
 
@@ -143,11 +143,11 @@ def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Prog
     """All parts in several processes; None where one of them gave up, or a query stands in two."""
     whole = Share(job)
     shares = [own for n in range(workers) if (own := parts[n::workers])]
-    files = [(_aside(), _aside()) for _ in shares]
-    with _processes(job, shares, files) as connections:
+    asides = [(Spool.shared(), Spool.shared()) for _ in shares]
+    with _processes(job, shares, asides) as connections:
         done = dict.fromkeys(connections, 0)
         forms: set[str | None] = {None}
-        waiting = dict(zip(connections, files, strict=True))
+        waiting = dict(zip(connections, asides, strict=True))
         while waiting:
             for connection in wait(list(waiting)):
                 assert isinstance(connection, Connection)
@@ -168,16 +168,10 @@ def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Prog
     return whole
 
 
-def _aside() -> IO[bytes]:
-    """An unnamed file, which this process reads after a child has written it."""
-    return tempfile.TemporaryFile(buffering=0)
-
-
 def _absorbed(whole: Share, message: Message, aside: Aside) -> bool:
     """Whether a child's share could be taken: no query of it came before."""
-    for shelf, file in zip((message.part.stories, message.part.batches), aside, strict=True):
-        shelf.attach(file)
-    if not whole.aligner.absorb(message.part):
+    stories, batches = (shelf.adopted_by(spool) for shelf, spool in zip(message.part.shelves, aside, strict=True))
+    if not whole.aligner.absorb(replace(message.part, stories=stories, batches=batches)):
         return False
     whole.stamps.absorb(message.stamps)
     whole.scores.merge(message.scores)
@@ -192,13 +186,13 @@ def _received(connection: Connection) -> Any:
 
 
 @contextlib.contextmanager
-def _processes(job: Job, shares: Sequence[Sequence[Piece]], files: Sequence[Aside]) -> Iterator[list[Connection]]:
+def _processes(job: Job, shares: Sequence[Sequence[Piece]], asides: Sequence[Aside]) -> Iterator[list[Connection]]:
     """One forked process a share; all are ended when the block is left."""
     context = multiprocessing.get_context("fork")
     started, connections = [], []
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may come between a fork and its being on the list
-        for share, aside in zip(shares, files, strict=True):
+        for share, aside in zip(shares, asides, strict=True):
             mine, theirs = context.Pipe(duplex=False)
             process = context.Process(target=_work, args=(theirs, job, share, aside), daemon=True)
             with warnings.catch_warnings():

@@ -5,6 +5,7 @@ The steps, in order: read, check, align, measure, aggregate, seal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -32,7 +33,7 @@ from tripos.contracts.reports import (
 )
 from tripos.contracts.retrieval import RetrievalMiss
 from tripos.errors import ConfigError, Findings, NothingToEvaluate, UsageError
-from tripos.files.judgments import JudgmentTable, read_judgments
+from tripos.files.judgments import JudgmentTable
 from tripos.files.retrieval import load_corpus, load_timings
 from tripos.files.spool import Spool
 from tripos.fingerprint import (
@@ -52,6 +53,7 @@ from tripos.measures.record import Measure
 from tripos.measures.retrieval import INTEGRATION, RETRIEVAL
 from tripos.measures.scores import Plan
 from tripos.measures.totals import Members
+from tripos.runners import judging
 from tripos.runners.contents import counts_of, exploratory, provenance_of, rows_of, warnings_of
 from tripos.runners.parts import Job, Progress, Share, align_file
 
@@ -159,7 +161,7 @@ def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
     findings = Findings()
     reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
     assert config.judgments.retrieval is not None
-    judgments = read_judgments([config.judgments.retrieval], findings, may_matter, **reading)
+    judgments = judging.load(config.judgments.retrieval, findings, may_matter, options.workers, reading)
     corpus, component = None, NO_CORPUS
     before = findings.n_errors
     if config.fragments:
@@ -377,7 +379,7 @@ def per_query_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         complete = evaluation.rows.complete.tolist()
         for query_id, place, whole in zip(evaluation.rows.rows.query_ids, places.tolist(), complete, strict=True):
             values = np.frombuffer(aside.read(place)).tolist()
-            figures = {name: None if value != value else round12(value) for name, value in zip(names, values, strict=True)}
+            figures = {name: None if math.isnan(value) else round12(value) for name, value in zip(names, values, strict=True)}
             yield {"query_id": query_id, "complete": whole, **figures}
 
 
