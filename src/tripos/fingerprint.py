@@ -6,22 +6,25 @@ lines, keys or sets, and however the corpus is split into files.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import rfc8785
 
 from tripos.contracts.base import shown
 from tripos.contracts.config import DepthConfig, SearchConfig
-from tripos.contracts.corpus import CorpusJudgment, CorpusResult
 from tripos.contracts.fragments import DEFAULT_COLLECTION, Fragment, text_digest
-from tripos.contracts.generation import Answered, GenerationAnswer, GenerationJudgment, Judged, Requirement
 from tripos.contracts.reports import Component
 from tripos.contracts.retrieval import RetrievalJudgment
+
+if TYPE_CHECKING:  # contracts of other layers are made when their rows are: to make them takes 20 ms
+    from tripos.contracts.corpus import CorpusJudgment, CorpusResult
+    from tripos.contracts.generation import Answered, Judged, Requirement
 
 EXCLUDED: dict[str, dict[str, str]] = {
     "Fragment": {
@@ -289,13 +292,25 @@ def _of_plain(content: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-JUDGED_FIELDS = frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
-ANSWERED_FIELDS = frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
+@functools.cache
+def judged_fields() -> frozenset[str]:
+    """Fields of a generation judgment that its digest covers."""
+    from tripos.contracts.generation import GenerationJudgment
+
+    return frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
+
+
+@functools.cache
+def answered_fields() -> frozenset[str]:
+    """Fields of an answer that its digest covers."""
+    from tripos.contracts.generation import GenerationAnswer
+
+    return frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
 
 
 def generation_judgment_content(row: Judged) -> dict[str, Any]:
     """What judgments_digest covers of one reviewed part, whichever form it came in: defaults filled in, sets sorted."""
-    content: dict[str, Any] = row.model_dump(mode="json", include=set(JUDGED_FIELDS))
+    content: dict[str, Any] = row.model_dump(mode="json", include=set(judged_fields()))
     content["accepted_fragment_ids"] = sorted(set(row.accepted_fragment_ids))
     content["citation_requirements"] = sorted(map(_requirement, row.citation_requirements), key=lambda r: r["requirement_id"])
     return content
@@ -312,7 +327,7 @@ def _requirement(row: Requirement) -> dict[str, Any]:
 
 def answer_content(row: Answered) -> dict[str, Any]:
     """What answers_digest covers of one answer: citations and evidence as sets."""
-    content: dict[str, Any] = row.model_dump(mode="json", include=set(ANSWERED_FIELDS))
+    content: dict[str, Any] = row.model_dump(mode="json", include=set(answered_fields()))
     content["cited_fragment_ids"] = sorted(set(row.cited_fragment_ids))
     if row.evidence_fragment_ids is not None:
         content["evidence_fragment_ids"] = sorted(set(row.evidence_fragment_ids))

@@ -29,6 +29,7 @@ from tests.builders import Row, World, by_query, config_of, curve, judgment, sin
 from tests.differential.oracle import Oracle
 from tests.worlds import worlds
 from tripos.columns.align import Aligner, Reading
+from tripos.columns.judged import Judged
 from tripos.columns.misses import miss_lines
 from tripos.columns.retrieval import RetrievalColumns
 from tripos.columns.slots import Part
@@ -388,7 +389,7 @@ def test_the_big_world_measure_by_measure(form: str, big: Written) -> None:
 # ---- pieces
 
 
-def reading_of(own: Written) -> tuple[Reading, list[Any]]:
+def reading_of(own: Written) -> tuple[Reading, Judged]:
     """How the runner would read the results, and the rows it would score."""
     inputs = read_inputs(own.config, options_of(own.world), own.world.cutoffs)
     scored = check(inputs)
@@ -492,7 +493,7 @@ def test_pieces_hold_every_row_once(form: str, n: int, big: Written) -> None:
 class Shares:
     """A small world's rows dealt to some parts; each part is made afresh, since absorbing one uses it up."""
 
-    scored: list[Any]
+    scored: Judged
     reading: Reading
     rows: list[list[Any]]
 

@@ -78,7 +78,7 @@ def is_at_home(value: Mapping[str, Any], corpus: Corpus) -> bool:
     if not _FINER.isdisjoint(value):
         return False
     known = corpus.fragments.keys()
-    return all([known >= set(value[field] or ()) for field in value.keys() & _NAMED])
+    return all(known >= set(value[field] or ()) for field in value.keys() & _NAMED)
 
 
 def check_against_corpus(rows: Iterable[Located], corpus: Corpus, findings: Findings, *, lenient: bool = False) -> None:

@@ -129,7 +129,8 @@ def eval_retrieval(
     _check_outputs(settings.config, folder, per_query, as_json)
     progress = Progress("queries", quiet=quiet)
     paths = _relative(settings.config, folder)
-    outcome = evaluate(settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress)
+    asked = {"cutoffs": _numbers(cutoffs), "keep_misses": folder is not None}
+    outcome = evaluate(settings.config, options, paths=paths, progress=progress, **asked)
     progress.clear()
     tell_warnings(outcome.findings)
     written = _write(outcome, folder, per_query)

@@ -72,6 +72,7 @@ class Reading:
     options: Options
     findings: Findings
     headline: Sequence[int]
+    keep_stories: bool = True
 
 
 def align(
@@ -307,7 +308,7 @@ class Aligner:
             story.required_absent = [s for s in dict.fromkeys(judgment.required_sources) if not 0 < first.get(s, 0) <= depth]
             self.slots.n_required_absent[i] = len(story.required_absent)
         reasons = self.slots.reasons[i] = _reasons(judgment, story, first, depth, len(came[2]))
-        if reasons:
+        if reasons and self.reading.keep_stories:
             self.slots.places[i] = self.stories.append(told_story(depth, story, came))
 
     def _ties(

@@ -28,7 +28,7 @@ class Judged(Sequence[RetrievalJudgment]):
 
     def __init__(self, table: JudgmentTable, rows: Iterable[int]) -> None:
         self.table = table
-        names = list(table.index)
+        names = list(table.row_of)
         chosen = sorted(rows, key=names.__getitem__)
         self.query_ids = [names[row] for row in chosen]
         self._rows = array("q", chosen)
@@ -54,7 +54,7 @@ class Judged(Sequence[RetrievalJudgment]):
 
     def slot(self, query_id: str) -> int:
         """The place of a query's row; −1 where it has none."""
-        row = self.table.index.get(query_id)
+        row = self.table.row_of.get(query_id)
         return -1 if row is None else self._slots[row]
 
     def trusted(self, slot: int) -> RetrievalJudgment:
@@ -101,13 +101,13 @@ class Judged(Sequence[RetrievalJudgment]):
     def groups(self) -> list[Group]:
         """By category, by split and by every declared slice, in a fixed order; as `columns.groups.slices_of`."""
         kinds, codes = self.table.kinds, self._kinds()
-        members: dict[tuple[str, str, str], tuple[SliceValue, list[int]]] = {}
-        for code in np.unique(codes).tolist():
-            for by, value in _belongs(kinds[code]):
-                members.setdefault((by, type(value).__name__, str(value)), (value, []))[1].append(code)
-        return [
-            Group(by, value, np.flatnonzero(np.isin(codes, own))) for (by, _, _), (value, own) in sorted(members.items())
-        ]
+        members: dict[tuple[str, str, str], tuple[SliceValue, list[Ints]]] = {}
+        ends = np.cumsum(np.bincount(codes, minlength=len(kinds)))
+        own = np.split(np.argsort(codes, kind="stable"), ends)  # and an empty rest
+        for kind, rows in zip(kinds, own, strict=False):
+            for by, value in _belongs(kind) if len(rows) else ():
+                members.setdefault((by, type(value).__name__, str(value)), (value, []))[1].append(rows)
+        return [Group(by, value, np.sort(np.concatenate(rows))) for (by, _, _), (value, rows) in sorted(members.items())]
 
     def clusters(self) -> Ints | None:
         """Cluster number of each row; a row that names none is its own. None where no row names one."""

@@ -90,6 +90,8 @@ def miss_lines(columns: RetrievalRows, run_id: str, configuration: str) -> Itera
     for i in np.flatnonzero(columns.reasons).tolist():
         if columns.state[i] != OK:
             story, results = Story(error=columns.errors.get(i)), list[dict[str, object]]()
+        elif columns.places[i] < 0:
+            raise ValueError("the stories of misses were not kept: evaluate with keep_misses=True")
         else:
             story, results = _retold(columns.stories.read(int(columns.places[i])))
         row, reasons = columns.rows.trusted(int(columns.numbers[i])), reasons_of(int(columns.reasons[i]))

@@ -222,9 +222,12 @@ class Positions(NamedTuple):
 
 def together(parts: Sequence[Positions]) -> Positions:
     """Positions of several parts, by query; a query's own keep their order."""
-    ends = [Hits(*_joined([part.ends[n] for part in parts])) for n in range(4)]
-    units = [Units(*_joined([part[n] for part in parts])) for n in (1, 2)]
-    return Positions(Hits(*_joined([part.hits for part in parts])), *units, Ends(*ends))
+    return Positions(
+        Hits(*_joined([part.hits for part in parts])),
+        Units(*_joined([part.groups for part in parts])),
+        Units(*_joined([part.evidence for part in parts])),
+        Ends(*(Hits(*_joined([part.ends[n] for part in parts])) for n in range(4))),
+    )
 
 
 def _joined(parts: Sequence[Sequence[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jiter
@@ -60,16 +60,16 @@ class Kind(NamedTuple):
         return self.status == "reviewed" and self.category != "calibration"
 
 
-class JudgmentTable(Sequence[RetrievalJudgment]):
+class JudgmentTable:
     """All judgments of some files, in their order.
 
-    `index` gives the number of each query id's row; the other columns are arrays by that number: `bits` (FLAGS), `k` (0
+    `row_of` gives the number of each query id's row; the other columns are arrays by that number: `bits` (FLAGS), `k` (0
     where not given), `n_expected` and `n_nonrelevant` (distinct sources), `kind` (in `kinds`), `cluster` (0 for none),
     `graded` (where the row's grades start in `grades`, which holds each row's best first; one more than rows).
     """
 
     def __init__(self, lines: Shelf | None = None) -> None:
-        self.index: dict[str, int] = {}
+        self.row_of: dict[str, int] = {}
         self.bits, self.k, self.kind, self.cluster = array("i"), array("i"), array("i"), array("i")
         self.n_expected, self.n_nonrelevant = array("i"), array("i")
         self.graded, self.grades = array("q", [0]), array("d")
@@ -91,9 +91,9 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
         return table
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self.row_of)
 
-    def __getitem__(self, row: Any) -> Any:
+    def __getitem__(self, row: int) -> RetrievalJudgment:
         return RetrievalJudgment.model_validate(self.value(row))
 
     def __iter__(self) -> Iterator[RetrievalJudgment]:
@@ -140,8 +140,8 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
 
     def add(self, value: Mapping[str, Any], line: bytes, number: int, *, noticed: bool = False) -> None:
         """Add a sound row: as parsed, its text (JSON of the same), the number of its line, whether checks should look at it."""
-        row, kind = len(self.index), _kind(value)
-        self.index[value["query_id"]] = row
+        row, kind = len(self.row_of), _kind(value)
+        self.row_of[value["query_id"]] = row
         self.lines.append(line)
         self._numbers.append(number)
         self._note(value)
@@ -162,11 +162,13 @@ class JudgmentTable(Sequence[RetrievalJudgment]):
             lines_before: Physical lines of the file before that part.
         """
         start, graded = len(self), self.graded[-1]
-        self.index |= {name: start + row for name, row in other.index.items()}
+        self.row_of |= {name: start + row for name, row in other.row_of.items()}
         if len(self) < start + len(other):
             return False
-        for mine, theirs in ((self.bits, other.bits), (self.k, other.k), (self.grades, other.grades), (self._asked, other._asked)):
-            mine.extend(theirs)
+        self.bits.extend(other.bits)
+        self.k.extend(other.k)
+        self.grades.extend(other.grades)
+        self._asked.extend(other._asked)
         self.n_expected.extend(other.n_expected)
         self.n_nonrelevant.extend(other.n_nonrelevant)
         self.graded.extend(graded + end for end in other.graded[1:])
@@ -210,42 +212,42 @@ Notice = Callable[[Mapping[str, Any]], bool]
 """Whether checks should look at a row, from its parsed value."""
 
 
-def read_judgments(
-    paths: Iterable[str], findings: Findings, notice: Notice, *, lenient: bool = False, allow_extra: bool = False
-) -> JudgmentTable:
-    """All judgments of all files, in order; a query id used twice is an error at its second place.
+class How(NamedTuple):
+    """How judgments are read.
 
-    Args:
-        paths: The files.
-        findings: Takes every fault.
-        notice: Which rows checks should look at.
-        lenient: Drop unknown fields, and count them.
-        allow_extra: Move unknown fields under `metadata`, and count them.
+    notice: Which rows checks should look at.
+    lenient: Drop unknown fields, and count them.
+    allow_extra: Move unknown fields under `metadata`, and count them.
     """
-    table, relaxed = JudgmentTable(), {"lenient": lenient, "allow_extra": allow_extra}
+
+    notice: Notice
+    lenient: bool = False
+    allow_extra: bool = False
+
+
+def read_judgments(paths: Iterable[str], findings: Findings, how: How) -> JudgmentTable:
+    """All judgments of all files, in order; a query id used twice is an error at its second place."""
+    table = JudgmentTable()
     for path in paths:
-        read_part(table, path, findings, notice, relaxed)
+        read_part(table, path, findings, how)
     return table
 
 
-def read_part(
-    table: JudgmentTable, path: str, findings: Findings, notice: Notice, relaxed: Mapping[str, bool], span: Span = (0, -1)
-) -> None:
+def read_part(table: JudgmentTable, path: str, findings: Findings, how: How, span: Span = (0, -1)) -> None:
     """Read a file, or a span of it, into the table; line numbers count from the start of the span."""
     table.begin(path)
-    for number, line, value in _sound_rows(path, span, findings, relaxed):
+    for number, line, value in _sound_rows(path, span, findings, how):
         name: str = value["query_id"]
-        if (first := table.index.get(name)) is not None:
+        if (first := table.row_of.get(name)) is not None:
             text = f'"{quoted(name)}" was used at {table.place(first)}'
             findings.error("duplicate_id", Place(path, number), "query_id", text)
             continue
-        table.add(value, line, number, noticed=notice(value))
+        table.add(value, line, number, noticed=how.notice(value))
 
 
-def _sound_rows(
-    path: str, span: Span, findings: Findings, relaxed: Mapping[str, bool]
-) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+def _sound_rows(path: str, span: Span, findings: Findings, how: How) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
     """Line number, text and value of each row that keeps the contract; the strict reader decides where there is doubt."""
+    relaxed = {"lenient": how.lenient, "allow_extra": how.allow_extra}
     for number, line, ended in physical_lines(path, span):
         place = Place(path, number)
         if number == 1 and (reason := not_lines(line)):

@@ -58,7 +58,7 @@ def _grades(value: Any) -> bool:
     if type(value) is not dict or "" in value:
         return False
     grades = value.values()
-    return set(map(type, grades)) <= _NUMBERS and 0 < min(grades) and max(grades) <= _MAX_GRADE
+    return set(map(type, grades)) <= _NUMBERS and min(grades) > 0 and max(grades) <= _MAX_GRADE
 
 
 def _evidence(value: Any) -> bool:

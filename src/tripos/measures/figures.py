@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from tripos.columns.retrieval import Ints
 from tripos.contracts.reports import Interval
@@ -74,7 +75,7 @@ def _columns(totals: Totals) -> list[int]:
 def _intervals(every: list[tuple[Totals, int]], clusters: Ints | None) -> list[Spans]:
     """Intervals of each measure in each group; those over the same rows are resampled together, and once."""
     found: list[Spans] = []
-    together: dict[bytes, dict[str, Ints]] = {}
+    together: dict[bytes, dict[str, npt.NDArray[np.int32]]] = {}
     waiting: dict[int, _Key] = {}
     for totals, group in every:
         found.append([None] * len(_columns(totals)))
@@ -120,7 +121,7 @@ def _normal(totals: Totals, group: int) -> Spans:
     return [normal_of_sums(n, int(sums[2, column]), squares[column]) for column in _columns(totals)]
 
 
-def _resampled(rows: bytes, several: dict[str, Ints], clusters: Ints | None) -> dict[_Key, Spans]:
+def _resampled(rows: bytes, several: dict[str, npt.NDArray[np.int32]], clusters: Ints | None) -> dict[_Key, Spans]:
     own = _own_clusters(np.frombuffer(rows, dtype=np.int64), clusters)
     made = iter(mean_intervals(np.column_stack(list(several.values())) / UNIT, own))
     return {(name, rows): list(islice(made, values.shape[1])) for name, values in several.items()}

@@ -7,6 +7,7 @@ queries by cutoffs is made; `dense` makes one for those who want every cell.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,13 @@ class Steps:
         np.maximum.at(number, (self.query, self.rank - 1), np.arange(1, len(self.value) + 1))
         value = np.append(0.0, self.value)[np.maximum.accumulate(number, axis=1)]
         return value if self.over is None else value / np.minimum(np.arange(1, limit + 1), self.over[:, None])
+
+
+class Stepped(NamedTuple):
+    """Per-row figures of one block at every cutoff; `undefined` as in `Values`."""
+
+    value: Steps
+    undefined: Ints
 
 
 def ordinals(query: Ints) -> Ints:

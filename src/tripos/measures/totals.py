@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tripos.columns.groups import Group
 from tripos.columns.retrieval import OK, Bools, Floats, Ints, RetrievalColumns
@@ -33,13 +34,13 @@ class Members:
     """
 
     n_groups: int
-    codes: Sequence[Ints]
+    codes: Sequence[npt.NDArray[np.int32]]
     clustered: bool = False
 
     @classmethod
     def of(cls, groups: Sequence[Group], n: int, clustered: bool = False) -> Members:
         """The groups as arrays; groups of one kind share one as long as they share no row."""
-        kinds: dict[str, list[Ints]] = {}
+        kinds: dict[str, list[npt.NDArray[np.int32]]] = {}
         for number, group in enumerate(groups):
             own = kinds.setdefault(group.by, [])
             free = next((codes for codes in own if (codes[group.rows] == len(groups)).all()), None)
@@ -58,7 +59,7 @@ class Kept:
     """Values at the headline cutoffs in units of 2^-30, for intervals that resample rows; `rows` are row numbers."""
 
     rows: Ints
-    values: Ints
+    values: npt.NDArray[np.int32]
 
     @classmethod
     def none(cls, width: int) -> Kept:
@@ -72,6 +73,9 @@ class Kept:
     def drop(self, without: Bools) -> None:
         """Let go of some of the rows kept."""
         self.rows, self.values = self.rows[~without], self.values[~without]
+
+
+State = tuple[Ints, Ints, Ints, npt.NDArray[np.int32]]
 
 
 @dataclass(slots=True)
@@ -111,11 +115,11 @@ class Totals:
         return self.has_moments or (self.measure.aggregate == "mean" and self.members.clustered)
 
     @property
-    def state(self) -> tuple[Ints, Ints, Ints, Ints]:
+    def state(self) -> State:
         """What another process needs to `merge` it."""
         return self.counts, self.sums, self.kept.rows, self.kept.values
 
-    def merge(self, state: tuple[Ints, Ints, Ints, Ints]) -> None:
+    def merge(self, state: State) -> None:
         """Add the totals of other rows."""
         self.counts += state[0]
         self.sums += state[1]
@@ -206,7 +210,8 @@ class Totals:
         small[-1] = False
         if self.members.clustered:
             small[:] = True
-        return np.any([small[own] for own in codes], axis=0)
+        is_open: Bools = np.any([small[own] for own in codes], axis=0)
+        return is_open
 
     def _let_go(self, codes: Sequence[Ints]) -> None:
         """Drop rows all of whose groups have grown too large."""

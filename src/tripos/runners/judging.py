@@ -6,11 +6,10 @@ in one process, by which every fault is told with its line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from tripos.errors import Findings
-from tripos.files.judgments import JudgmentTable, Notice, read_judgments, read_part
+from tripos.files.judgments import How, JudgmentTable, read_judgments, read_part
 from tripos.files.spool import Shelf, Spool
 from tripos.files.streams import Span, newlines, spans
 from tripos.runners.forks import can_fork, cores, forked, received
@@ -19,19 +18,18 @@ BIG_ENOUGH = 4 << 20
 """Bytes of judgments from which more than one process pays."""
 
 
-def load(path: str, findings: Findings, notice: Notice, workers: int, relaxed: Mapping[str, bool]) -> JudgmentTable:
+def load(path: str, findings: Findings, how: How, workers: int) -> JudgmentTable:
     """All judgments of a file, as `files.judgments.read_judgments`, in as many processes as it pays.
 
     Args:
         path: The file.
         findings: Takes every fault.
-        notice: Which rows checks should look at.
+        how: How rows are read, and which of them checks should look at.
         workers: How many processes; 0: one a core.
-        relaxed: Options of the row reader.
     """
     parts = spans(path, workers or cores()) if _is_big(path) and can_fork() else []
-    table = _together(path, notice, parts, relaxed) if len(parts) > 1 else None
-    return table or read_judgments([path], findings, notice, **relaxed)
+    table = _together(path, how, parts) if len(parts) > 1 else None
+    return table or read_judgments([path], findings, how)
 
 
 def _is_big(path: str) -> bool:
@@ -41,12 +39,12 @@ def _is_big(path: str) -> bool:
         return False  # whatever is wrong is told when the file is read
 
 
-def _together(path: str, notice: Notice, parts: list[Span], relaxed: Mapping[str, bool]) -> JudgmentTable | None:
+def _together(path: str, how: How, parts: list[Span]) -> JudgmentTable | None:
     """The first part read here, the others in processes of their own; None where one has something to report."""
     asides = [Spool.shared() for _ in parts[1:]]
-    work = [(path, notice, part, relaxed, aside) for part, aside in zip(parts[1:], asides, strict=True)]
+    work = [(path, how, part, aside) for part, aside in zip(parts[1:], asides, strict=True)]
     with forked(_part, work) as connections:
-        table = _part(path, notice, parts[0], relaxed, None)
+        table = _part(path, how, parts[0], None)
         lines = newlines(path, parts[0])
         for connection, part, aside in zip(connections, parts[1:], asides, strict=True):
             if table is None or (other := received(connection)) is None:
@@ -58,8 +56,8 @@ def _together(path: str, notice: Notice, parts: list[Span], relaxed: Mapping[str
     return table
 
 
-def _part(path: str, notice: Notice, part: Span, relaxed: Mapping[str, bool], aside: Spool | None) -> JudgmentTable | None:
+def _part(path: str, how: How, part: Span, aside: Spool | None) -> JudgmentTable | None:
     """The table of one part; None where anything is to be reported."""
     findings, table = Findings(), JudgmentTable(Shelf(aside))
-    read_part(table, path, findings, notice, relaxed, part)
+    read_part(table, path, findings, how, part)
     return None if findings.kept or findings.let_pass else table

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from tripos.contracts.reports import (
 )
 from tripos.contracts.retrieval import RetrievalMiss
 from tripos.errors import ConfigError, Findings, NothingToEvaluate, UsageError
-from tripos.files.judgments import JudgmentTable
+from tripos.files.judgments import How, JudgmentTable
 from tripos.files.retrieval import load_corpus, load_timings
 from tripos.files.spool import Spool
 from tripos.fingerprint import (
@@ -75,6 +75,7 @@ class Inputs:
     corpus_is_whole: bool
     components: dict[str, Component]
     findings: Findings
+    keep_misses: bool = True
 
 
 class Aligned(NamedTuple):
@@ -133,6 +134,7 @@ def evaluate(
     cutoffs: Sequence[int] = (),
     paths: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    keep_misses: bool = True,
 ) -> Evaluation:
     """Evaluate ranked results against reviewed judgments.
 
@@ -142,6 +144,7 @@ def evaluate(
         cutoffs: Headline cutoffs; default 1, 5, 10, 20, 50 within limit, top_k and limit.
         paths: Input paths as the report should name them, by the path given.
         progress: Called with (queries read, queries to read) as results are read.
+        keep_misses: Whether the stories of missed rows are kept for `misses`; the report counts them all the same.
 
     Raises:
         InputError: A file breaks its contract; all faults at once.
@@ -149,7 +152,7 @@ def evaluate(
         NothingToEvaluate: No reviewed row is left to score.
     """
     require(config, judgments=True, ranked_results=True, mode=True)
-    inputs = read(config, options or Options(), cutoffs)
+    inputs = replace(read(config, options or Options(), cutoffs), keep_misses=keep_misses)
     scored = check(inputs)
     aligned = align_results(inputs, scored, progress)
     measured = measure(inputs, aligned)
@@ -161,7 +164,7 @@ def read(config: Config, options: Options, cutoffs: Sequence[int]) -> Inputs:
     findings = Findings()
     reading = {"lenient": options.lenient, "allow_extra": options.allow_extra}
     assert config.judgments.retrieval is not None
-    judgments = judging.load(config.judgments.retrieval, findings, may_matter, options.workers, reading)
+    judgments = judging.load(config.judgments.retrieval, findings, How(may_matter, **reading), options.workers)
     corpus, component = None, NO_CORPUS
     before = findings.n_errors
     if config.fragments:
@@ -235,7 +238,8 @@ def align_results(inputs: Inputs, scored: Judged, progress: Progress | None = No
     """Bring judgments and ranked results together; raises all errors at once, then NotComparable."""
     config, options, findings = inputs.config, inputs.options, inputs.findings
     assert config.ranked_results is not None
-    reading = Reading(inputs.corpus, config.depth, config.search.min_score, options, findings, inputs.headline)
+    how = (config.depth, config.search.min_score, options, findings, inputs.headline, inputs.keep_misses)
+    reading = Reading(inputs.corpus, *how)
     groups = groups_of(inputs, scored)
     plan = plan_of(inputs, scored, groups)
     job = Job(

@@ -242,8 +242,9 @@ def _quick_queries(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterat
         for run in runs
         for at in (run.first - part.start,)
     ]
-    rows = [_quick_row(run, ids, scores, part.shown) for run, (ids, scores) in zip(runs, lists, strict=True)]
-    return None if None in rows else iter(rows)
+    made = (_quick_row(run, ids, scores, part.shown) for run, (ids, scores) in zip(runs, lists, strict=True))
+    rows = [row for row in made if row is not None]
+    return iter(rows) if len(rows) == len(runs) else None
 
 
 def _quick_row(run: _Run, ids: list[str], scores: Any, shown: str) -> RankedRow | None:
