@@ -129,8 +129,10 @@ def eval_retrieval(
     _check_outputs(settings.config, folder, per_query, as_json)
     progress = Progress("queries", quiet=quiet)
     paths = _relative(settings.config, folder)
-    asked = {"cutoffs": _numbers(cutoffs), "keep_misses": folder is not None}
-    outcome = evaluate(settings.config, options, paths=paths, progress=progress, **asked)
+    keep_misses = folder is not None
+    outcome = evaluate(
+        settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress, keep_misses=keep_misses
+    )
     progress.clear()
     tell_warnings(outcome.findings)
     written = _write(outcome, folder, per_query)

@@ -67,7 +67,7 @@ class Share:
     """A share of the work: aligns rows in batches, and measures each batch as it is full."""
 
     def __init__(self, job: Job, aside: Aside | None = None, findings: Findings | None = None) -> None:
-        reading = replace(job.reading, findings=findings) if findings else job.reading
+        reading = replace(job.reading, findings=findings) if findings is not None else job.reading
         self.aligner = Aligner(job.judgments, reading, aside)
         self.stamps, self.scores = Stamps(job.components, job.search), Scores(job.plan)
 

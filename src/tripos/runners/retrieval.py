@@ -383,16 +383,17 @@ def per_query_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         complete = evaluation.rows.complete.tolist()
         for query_id, place, whole in zip(evaluation.rows.rows.query_ids, places.tolist(), complete, strict=True):
             values = np.frombuffer(aside.read(place)).tolist()
-            figures = {name: None if math.isnan(value) else round12(value) for name, value in zip(names, values, strict=True)}
+            figures = {name: None if math.isnan(value) else value for name, value in zip(names, values, strict=True)}
             yield {"query_id": query_id, "complete": whole, **figures}
 
 
 def row_figures(columns: RetrievalColumns, cutoffs: Sequence[int]) -> Floats:
-    """Every measure on each row, curves at the cutoffs; NaN where undefined or incomplete; shape (n, figures)."""
+    """Every measure on each row as it is told, curves at the cutoffs; NaN where undefined or incomplete; shape (n, figures)."""
     table: list[Floats] = []
     for record in RETRIEVAL.values():
         values = per_row(columns, record, cutoffs)
         is_open = (values.undefined == 0) & columns.complete & population(record, columns.positive)
         matrix = values.value if record.is_curve else values.value[:, None]
         table.append(np.where(is_open[:, None], matrix, np.nan))
-    return np.concatenate(table, axis=1)
+    distinct, places = np.unique(np.concatenate(table, axis=1), return_inverse=True)  # few of many, and rounding is slow
+    return np.array([round12(value) for value in distinct.tolist()])[places]

@@ -220,13 +220,18 @@ def _read_queries(connection: duckdb.DuckDBPyConnection, part: Slice, findings: 
 
 
 class _Run(NamedTuple):
-    """A query's rows in a chunk: where they begin and the number that the user knows, how many, and whether all is plain."""
+    """A query's rows in a chunk: where they begin and the number that the user knows, how many, and what they hold.
+
+    `joined` is the ids with NUL between them, `ranks` one character a rank: in one order, whatever it is.
+    """
 
     query_id: str
     first: int
     number: int
     n: int
     is_plain: bool
+    joined: str
+    ranks: str
 
 
 def _quick_queries(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterator[RankedRow] | None:
@@ -234,34 +239,29 @@ def _quick_queries(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterat
     runs = _runs(connection, part)
     if runs is None:
         return None
-    scored = "score" in part.table.columns
-    columns = "fragment_id, score::DOUBLE AS score" if scored else "fragment_id"
-    found = connection.execute(part.select(columns), part.range).fetchnumpy()
-    lists = [
-        (found["fragment_id"][at : at + run.n].tolist(), found["score"][at : at + run.n] if scored else None)
-        for run in runs
-        for at in (run.first - part.start,)
-    ]
-    made = (_quick_row(run, ids, scores, part.shown) for run, (ids, scores) in zip(runs, lists, strict=True))
-    rows = [row for row in made if row is not None]
-    return iter(rows) if len(rows) == len(runs) else None
+    scores = None
+    if "score" in part.table.columns:
+        scores = connection.execute(part.select("score::DOUBLE AS score"), part.range).fetchnumpy()["score"]
+    return (_quick_row(run, scores, run.first - part.start, part.shown) for run in runs)
 
 
-def _quick_row(run: _Run, ids: list[str], scores: Any, shown: str) -> RankedRow | None:
-    """One query's row; None where an id is empty or holds NUL."""
-    joined = "\0".join(ids)
-    if joined.count("\0") >= len(ids) or "\0\0" in joined or not ids[0] or not ids[-1]:
-        return None
-    place = Place(shown, run.number + 1)
+def _quick_row(run: _Run, scores: Any, at: int, shown: str) -> RankedRow:
+    """One query's row; its scores are those from `at` on."""
+    place, ids = Place(shown, run.number + 1), run.joined.split("\0")
     if scores is None:
-        return RankedRow(place, run.query_id, ids, in_order=True, joined=joined)
-    given = scores.tolist()
-    in_order, packed = given == sorted(given, reverse=True), eight_bytes_each(scores.tobytes())
-    return RankedRow(place, run.query_id, ids, given, in_order=in_order, joined=joined, packed=packed)
+        return RankedRow(place, run.query_id, ids, in_order=True, joined=run.joined)
+    own = scores[at : at + run.n]
+    given = own.tolist()
+    in_order, packed = given == sorted(given, reverse=True), eight_bytes_each(own.tobytes())
+    return RankedRow(place, run.query_id, ids, given, in_order=in_order, joined=run.joined, packed=packed)
 
+
+_MOST_RANKS = 50_000
+_RANKS = "".join(map(chr, range(1, _MOST_RANKS)))
+"""Ranks 1, 2, 3 … as characters."""
 
 _PLAIN = """
-    count(fragment_id) = count(*) AND count(try_cast(rank AS BIGINT)) = count(*) AND min(try_cast(rank AS BIGINT)) = 1
+    count(fragment_id) = count(*) AND min(strlen(fragment_id)) > 0
     AND min(try_cast(rank AS BIGINT) - file_row_number) = max(try_cast(rank AS BIGINT) - file_row_number)
 """
 _FINITE = "AND count(score) = count(*) AND min(score::DOUBLE) > '-inf'::DOUBLE AND max(score::DOUBLE) < 'inf'::DOUBLE"
@@ -269,14 +269,23 @@ _FINITE = "AND count(score) = count(*) AND min(score::DOUBLE) > '-inf'::DOUBLE A
 
 
 def _runs(connection: duckdb.DuckDBPyConnection, part: Slice) -> list[_Run] | None:
-    """The runs of one query each that make up a chunk; None where one is not plain, or they are no runs."""
+    """The runs of one query each that make up a chunk; None where one is not plain, or they are no runs.
+
+    DuckDB need not join strings in the order of rows: that the ranks, joined beside the ids, come as 1, 2, 3 … shows that it
+    did, and that they fall behind the row numbers by the same everywhere that scores stand in that order, too.
+    """
     number = f"arg_min({SORTED_FROM}, file_row_number)" if part.is_sorted_copy else "min(file_row_number)"
     plain = _PLAIN + (_FINITE if "score" in part.table.columns else "")
-    sql = part.select(f"query_id, min(file_row_number) AS first, {number}, count(*), {plain}")
+    ranks = f"string_agg(chr(greatest(0, least(rank, {_MOST_RANKS}))::INTEGER), '')"
+    sql = part.select(
+        f"query_id, min(file_row_number) AS first, {number}, count(*), {plain}, string_agg(fragment_id, chr(0)), {ranks}"
+    )
     runs = [_Run(*row) for row in connection.execute(f"{sql} GROUP BY query_id ORDER BY first", part.range).fetchall()]
     at = part.start
     for run in runs:
         if not run.is_plain or run.first != at or not run.query_id or "\0" in run.query_id:
+            return None
+        if run.ranks != _RANKS[: run.n] or run.joined.count("\0") != run.n - 1:
             return None
         at += run.n
     return runs if at == part.stop else None
