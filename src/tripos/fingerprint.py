@@ -6,22 +6,25 @@ lines, keys or sets, and however the corpus is split into files.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import rfc8785
 
 from tripos.contracts.base import shown
 from tripos.contracts.config import DepthConfig, SearchConfig
-from tripos.contracts.corpus import CorpusJudgment, CorpusResult
 from tripos.contracts.fragments import DEFAULT_COLLECTION, Fragment, text_digest
-from tripos.contracts.generation import Answered, GenerationAnswer, GenerationJudgment, Judged, Requirement
 from tripos.contracts.reports import Component
 from tripos.contracts.retrieval import RetrievalJudgment
+
+if TYPE_CHECKING:  # contracts of other layers are made when their rows are: to make them takes 20 ms
+    from tripos.contracts.corpus import CorpusJudgment, CorpusResult
+    from tripos.contracts.generation import Answered, Judged, Requirement
 
 EXCLUDED: dict[str, dict[str, str]] = {
     "Fragment": {
@@ -251,13 +254,71 @@ def judgment_content(row: RetrievalJudgment) -> dict[str, Any]:
 
 
 _JUDGMENT_FIELDS = sorted(set(RetrievalJudgment.model_fields) - set(EXCLUDED["RetrievalJudgment"]))
-JUDGED_FIELDS = frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
-ANSWERED_FIELDS = frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
+_NO_DIGEST = frozenset(EXCLUDED["RetrievalJudgment"])
+_ABSENT: dict[str, Any] = {
+    name: [] if name.endswith(("sources", "groups", "evidence", "fragments")) else {} if name in ("filters", "slices") else None
+    for name in _JUDGMENT_FIELDS
+}
+"""What the fields of a judgment are where its line does not give them."""
+
+
+def judged_digest(value: Mapping[str, Any]) -> bytes:
+    """The row digest of a sound judgment, from its parsed line: that of `judgment_content`, without the contract row."""
+    content = {**_ABSENT, **value}
+    for name in _NO_DIGEST.intersection(value):
+        del content[name]
+    content["expected_sources"] = sorted(set(content["expected_sources"]))
+    grades = content["relevance"]
+    if grades is None:
+        grades = content["relevance"] = dict.fromkeys(content["expected_sources"], 1)
+    if _FINER.isdisjoint(value) and set(map(type, grades.values())) <= _INT and "".join(grades).isascii():
+        return _of_plain(content)
+    for name in _SETS.intersection(value):
+        content[name] = sorted(set(content[name]))
+    if content["expected_groups"]:
+        content["expected_groups"] = sorted(sorted(set(group)) for group in content["expected_groups"])
+    if content["expected_evidence"]:
+        quotes = sorted((e["source_id"], e["quote"]) for e in content["expected_evidence"])
+        content["expected_evidence"] = [{"source_id": source, "quote": quote} for source, quote in quotes]
+    if content["principal"] is not None:
+        content["principal"] = {"groups": sorted(set(content["principal"]["groups"]))}
+    try:
+        content |= {name: _plain(content[name]) for name in _KEYED if content[name]}
+    except _NotPlainError:
+        return row_digest(content)
+    return _of_plain(content)
+
+
+_KEYED = ("relevance", "filters", "slices")
+"""Fields of a judgment that hold keys of the user's, or numbers beyond small whole ones."""
+_FINER = frozenset(_ABSENT) - {"query_id", "query", "expected_sources", "should_match", "category", "relevance"}
+_INT = {int}
+
+
+def _of_plain(content: Mapping[str, Any]) -> bytes:
+    """The row digest of what orjson writes the canonical way."""
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+@functools.cache
+def judged_fields() -> frozenset[str]:
+    """Fields of a generation judgment that its digest covers."""
+    from tripos.contracts.generation import GenerationJudgment
+
+    return frozenset(GenerationJudgment.model_fields) - EXCLUDED["GenerationJudgment"].keys()
+
+
+@functools.cache
+def answered_fields() -> frozenset[str]:
+    """Fields of an answer that its digest covers."""
+    from tripos.contracts.generation import GenerationAnswer
+
+    return frozenset(GenerationAnswer.model_fields) - EXCLUDED["GenerationAnswer"].keys()
 
 
 def generation_judgment_content(row: Judged) -> dict[str, Any]:
     """What judgments_digest covers of one reviewed part, whichever form it came in: defaults filled in, sets sorted."""
-    content: dict[str, Any] = row.model_dump(mode="json", include=set(JUDGED_FIELDS))
+    content: dict[str, Any] = row.model_dump(mode="json", include=set(judged_fields()))
     content["accepted_fragment_ids"] = sorted(set(row.accepted_fragment_ids))
     content["citation_requirements"] = sorted(map(_requirement, row.citation_requirements), key=lambda r: r["requirement_id"])
     return content
@@ -274,7 +335,7 @@ def _requirement(row: Requirement) -> dict[str, Any]:
 
 def answer_content(row: Answered) -> dict[str, Any]:
     """What answers_digest covers of one answer: citations and evidence as sets."""
-    content: dict[str, Any] = row.model_dump(mode="json", include=set(ANSWERED_FIELDS))
+    content: dict[str, Any] = row.model_dump(mode="json", include=set(answered_fields()))
     content["cited_fragment_ids"] = sorted(set(row.cited_fragment_ids))
     if row.evidence_fragment_ids is not None:
         content["evidence_fragment_ids"] = sorted(set(row.evidence_fragment_ids))
@@ -311,8 +372,16 @@ def corpus_result_content(row: CorpusResult) -> dict[str, Any]:
 
 def judgments_component(rows: Iterable[RetrievalJudgment], version: str | None, completeness: str) -> Component:
     """Component B: the reviewed rows, the declared version and completeness."""
-    reviewed = [row_digest(judgment_content(row)) for row in rows if row.review_status == "reviewed"]
-    values = {"rows": unordered(reviewed), "reviewed": len(reviewed), "version": version, "completeness": completeness}
+    reviewed = RowDigests()
+    for row in rows:
+        if row.review_status == "reviewed":
+            reviewed.add(row_digest(judgment_content(row)))
+    return component_b(reviewed, version, completeness)
+
+
+def component_b(reviewed: RowDigests, version: str | None, completeness: str) -> Component:
+    """Component B from the digests of the reviewed rows."""
+    values = {"rows": reviewed.unordered(), "reviewed": len(reviewed), "version": version, "completeness": completeness}
     return Component(digest=digest(values), values=values)
 
 
@@ -337,15 +406,26 @@ def results_content(query_id: str, fragment_ids: Sequence[str], scores: Sequence
 
     Ids hold no NUL, so that NUL between them keeps them apart.
     """
-    content = "\0".join((query_id, *fragment_ids)).encode()
+    packed = None if scores is None else eight_bytes_each(scores)
+    return packed_content(query_id, "\0".join(fragment_ids) if fragment_ids else None, packed, error)
+
+
+def packed_content(query_id: str, fragment_ids: str | None, scores: bytes | None, error: str | None) -> bytes:
+    """The same from ids joined by NUL (None where there are none) and packed scores."""
+    content = (query_id if fragment_ids is None else f"{query_id}\0{fragment_ids}").encode()
     if error is not None:
         content += f"\0\0e{len(error)}:{error}".encode()
-    return content if scores is None else content + b"\0\0s" + _eight_bytes_each(scores)
+    return content if scores is None else content + b"\0\0s" + scores
 
 
-def _eight_bytes_each(scores: Sequence[float]) -> bytes:
-    """IEEE 754 doubles, little-endian; −0 as 0."""
-    packed = array("d", scores if 0 not in scores else [score + 0.0 for score in scores])
+_MINUS_ZERO = array("d", [-0.0]).tobytes()
+
+
+def eight_bytes_each(scores: Iterable[float] | bytes) -> bytes:
+    """IEEE 754 doubles, little-endian; −0 as 0. Bytes are doubles as this machine has them."""
+    packed = array("d", scores)
+    if _MINUS_ZERO in packed.tobytes():
+        packed = array("d", [score + 0.0 for score in packed])
     if sys.byteorder == "big":
         packed.byteswap()
     return packed.tobytes()
@@ -413,9 +493,16 @@ class RowDigests:
     def __init__(self) -> None:
         self._rows = bytearray()
 
+    def __len__(self) -> int:
+        return len(self._rows) // 32
+
     def add(self, row: bytes) -> None:
         """Add one row's 32-byte digest."""
         self._rows += row
+
+    def extend(self, other: RowDigests) -> None:
+        """Add the digests of other rows."""
+        self._rows += other._rows
 
     def unordered(self) -> str:
         """One digest of all."""

@@ -78,6 +78,14 @@ def test_per_query_rows_are_the_figures_of_the_report(world: World) -> None:
     assert outcome.curve("rr").value[2] == 0.75
 
 
+def test_per_query_rows_alone(world: World) -> None:
+    world.write()
+    outcome = run(world.folder, [*world.arguments()[:-2], "--per-query", "rows.jsonl"])
+    assert outcome.code == 0
+    assert "→ rows.jsonl\n" in outcome.out
+    assert len((world.folder / "rows.jsonl").read_text().splitlines()) == 3
+
+
 def test_per_query_on_stdout_is_not_mixed_with_the_report(world: World) -> None:
     outcome = world.run("--per-query", "-", "--json")
     assert outcome.code == 2 or json.loads(outcome.out)

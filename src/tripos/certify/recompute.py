@@ -88,7 +88,7 @@ def _retrieval(again: Again, report: RetrievalReport, rerun: Rerun, path: str, p
     again.stage = "align"
     aligned = retrieval.align_results(inputs, scored, progress)
     again.results_digest = aligned.tally.results_digest
-    made = retrieval.seal(inputs, aligned, retrieval.measure(inputs, aligned.columns), {}, held_again(report))
+    made = retrieval.seal(inputs, aligned, retrieval.measure(inputs, aligned), {}, held_again(report))
     again.report, again.stage = made.report, "sealed"
     again.beside["retrieval_misses"] = rows_file(_beside(path, "misses.jsonl"), made.miss_lines)
 

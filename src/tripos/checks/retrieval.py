@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tripos.checks.evidence import holders
 from tripos.contracts.base import shown
 from tripos.contracts.index import Corpus
 from tripos.contracts.retrieval import CATEGORIES, RetrievalJudgment
-from tripos.errors import MAX_SHOWN, Findings, quoted, suggest
+from tripos.errors import MAX_SHOWN, Findings, Place, quoted, suggest
 from tripos.files.retrieval import Located
 
 _PLACEHOLDER = re.compile(
@@ -21,8 +21,38 @@ _PLACEHOLDER = re.compile(
 
 _SOURCES = ("expected_sources", "required_sources", "forbidden_sources", "nonrelevant_sources")
 
+_NAMING = {*_SOURCES, "expected_fragments", "expected_evidence"}
+_NAMED = {*_SOURCES, "relevance"}
+_FINER = frozenset({"expected_fragments", "expected_evidence", "principal", "filters"})
+
 _UNSOUGHT = ("nonrelevant_sources", "relevance")
 """Fields whose sources need not be found, so that an unknown one is a warning."""
+
+
+_HINTS = ("replace_", "todo", "tbd", "fixme", "xxx", "placeholder", "change", "<")
+_ODD_LETTERS = "\u0130\u0131\u017f\u212a"
+"""Letters beyond ASCII that equal one of ASCII when case is ignored."""
+
+
+def may_matter(value: Mapping[str, Any]) -> bool:
+    """Whether `check_judgments` might find something in a row as parsed, by itself; it surely does not where this is False."""
+    query, category = value["query"], value["category"]
+    if category not in CATEGORIES or (not query.strip() if query is not None else category != "imported"):
+        return True
+    names: list[str] = [value["query_id"], query or ""]
+    for field in value.keys() & _NAMING:
+        if field == "expected_evidence":
+            names += [item["source_id"] for item in value[field]]
+            continue
+        names += value[field]
+        if field != "expected_fragments" and len(set(value[field])) < len(value[field]):
+            return True
+    text = "\n".join(names)
+    low = text.lower()
+    for hint in _HINTS:
+        if hint in low:
+            return True
+    return not text.isascii() and any(letter in text for letter in _ODD_LETTERS)
 
 
 def check_judgments(rows: Sequence[Located], findings: Findings) -> None:
@@ -43,14 +73,26 @@ def check_depths(rows: Sequence[Located], limit: int, findings: Findings) -> Non
             findings.error("depth", located.place, "k", text)
 
 
-def check_against_corpus(rows: Sequence[Located], corpus: Corpus, findings: Findings, *, lenient: bool = False) -> None:
+def is_at_home(value: Mapping[str, Any], corpus: Corpus) -> bool:
+    """Whether `check_against_corpus` surely finds nothing in a row as parsed: it names sources alone, and all are there."""
+    if not _FINER.isdisjoint(value):
+        return False
+    known = corpus.fragments.keys()
+    return all(known >= set(value[field] or ()) for field in value.keys() & _NAMED)
+
+
+def check_against_corpus(rows: Iterable[Located], corpus: Corpus, findings: Findings, *, lenient: bool = False) -> None:
     """Every source, fragment and quote that a row names must be there, and its expected sources open to it."""
+    asking: Place | None = None
     for located in rows:
+        if asking is None and located.row.principal is not None:
+            asking = located.place
         _sources(located, corpus, findings, lenient)
         _fragments(located, corpus, findings, lenient)
         _quotes(located, corpus, findings, lenient)
         _admitted(located, corpus, findings)
-    _acl_default(rows, corpus, findings)
+    if asking is not None:
+        _acl_default(asking, corpus, findings)
 
 
 def _text(located: Located, findings: Findings) -> None:
@@ -176,9 +218,9 @@ def _admitted(located: Located, corpus: Corpus, findings: Findings) -> None:
             findings.error("not_admitted", located.place, "expected_sources", text)
 
 
-def _acl_default(rows: Sequence[Located], corpus: Corpus, findings: Findings) -> None:
-    asking = next((located for located in rows if located.row.principal is not None), None)
-    if asking is not None and corpus.lacks_acls and corpus.acl_default is None:
+def _acl_default(asking: Place, corpus: Corpus, findings: Findings) -> None:
+    """Rows with a principal, the first of which stands at `asking`, need the corpus to say who reads what."""
+    if corpus.lacks_acls and corpus.acl_default is None:
         lacking = len(corpus.sources) - len(corpus.acls)
         text = f"given, but {lacking} of {len(corpus.sources)} fragments have no acl: say --acl-default public, or deny"
-        findings.error("acl_default", asking.place, "principal", text)
+        findings.error("acl_default", asking, "principal", text)

@@ -145,7 +145,15 @@ def eval_retrieval(
     base = against(baseline, config, settings.config, drops)
     progress = Progress("queries", quiet=quiet)
     paths = _relative(settings.config, folder)
-    outcome = evaluate(settings.config, options, cutoffs=_numbers(cutoffs), paths=paths, progress=progress, against=base)
+    outcome = evaluate(
+        settings.config,
+        options,
+        cutoffs=_numbers(cutoffs),
+        paths=paths,
+        progress=progress,
+        against=base,
+        keep_misses=folder is not None or storing is not None,
+    )
     progress.clear()
     tell_warnings(outcome.findings)
     written = _write(outcome, folder, per_query)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
+import numpy as np
 import orjson
 
 from tripos.columns.ranking import Ranked
-from tripos.columns.retrieval import OK, RetrievalColumns, Story
+from tripos.columns.retrieval import OK, RetrievalRows, Story
 from tripos.contracts.retrieval import MissReason, RetrievalJudgment
 
 REASONS: tuple[MissReason, ...] = get_args(MissReason)
@@ -28,34 +29,36 @@ def reasons_of(bits: int) -> tuple[MissReason, ...]:
 def lacks_some(row: RetrievalJudgment, found: Mapping[str, int | None]) -> bool:
     """Whether something expected is beyond limit: a whole group, or a source that stands in no group."""
     if not row.expected_groups:
-        return any(found[source] is None for source in row.expected_sources)
+        return None in [found[source] for source in row.expected_sources]
     grouped = {source for group in row.expected_groups for source in group}
     wanted = [*row.expected_groups, *((s,) for s in row.expected_sources if s not in grouped)]
     return any(all(found.get(source) is None for source in group) for group in wanted)
 
 
-def miss_line(
-    row: RetrievalJudgment,
-    reasons: Sequence[MissReason],
-    depth: int,
-    story: Story,
-    came: tuple[Ranked, Sequence[int], Sequence[str]],
-) -> bytes:
-    """A miss as JSON, still without run_id and fingerprint and its closing brace.
+Came = tuple[Ranked, Sequence[int], Sequence[str]]
+"""A ranking, the places in it that count as positions, and the source at each of these."""
 
-    `came` is the ranking, the places in it that count as positions, and the source at each of these.
-    """
+
+def told_story(depth: int, story: Story, came: Came) -> bytes:
+    """The story of a measured row as short text, from which `miss_lines` makes its line."""
     found, order, sources = came
+    if isinstance(order, range):
+        ids, scores = found.ids[:depth], found.scores and found.scores[:depth]
+    else:
+        ids = [found.ids[k] for k in order[:depth]]
+        scores = found.scores and [found.scores[k] for k in order[:depth]]
+    own = None if sources is found.ids else sources[:depth]
+    return orjson.dumps((story.found, story.required_absent, story.leaked, story.violating, ids, own, scores))
+
+
+def _retold(text: bytes) -> tuple[Story, list[dict[str, object]]]:
+    """Story and results from what `told_story` made."""
+    ranks, absent, leaked, violating, ids, own, scores = orjson.loads(text)
     results = [
-        {
-            "rank": rank,
-            "fragment_id": found.ids[k],
-            "source_id": sources[rank - 1],
-            "score": None if found.scores is None else found.scores[k] + 0.0,
-        }
-        for rank, k in enumerate(order[:depth], 1)
+        {"rank": rank, "fragment_id": name, "source_id": source, "score": None if score is None else score + 0.0}
+        for rank, (name, source, score) in enumerate(zip(ids, own or ids, scores or [None] * len(ids), strict=True), 1)
     ]
-    return _line(row, reasons, depth, story, results)
+    return Story(ranks, absent, leaked, violating), results
 
 
 def _line(
@@ -81,12 +84,15 @@ def _line(
     return orjson.dumps(told)[:-1]
 
 
-def miss_lines(columns: RetrievalColumns, run_id: str, configuration: str) -> Iterator[bytes]:
+def miss_lines(columns: RetrievalRows, run_id: str, configuration: str) -> Iterator[bytes]:
     """Every scored row with at least one reason as a line of misses.jsonl (contract RetrievalMiss), by query id."""
     end = orjson.dumps({"run_id": run_id, "configuration_fingerprint": configuration}, option=orjson.OPT_APPEND_NEWLINE)
-    for i, row in enumerate(columns.rows):
+    for i in np.flatnonzero(columns.reasons).tolist():
         if columns.state[i] != OK:
-            story = Story(error=columns.errors.get(i))
-            yield _line(row, reasons_of(int(columns.reasons[i])), int(columns.depth[i]), story, ()) + b"," + end[1:]
-        elif columns.places[i] >= 0:
-            yield columns.stories.read(int(columns.places[i])) + b"," + end[1:]
+            story, results = Story(error=columns.errors.get(i)), list[dict[str, object]]()
+        elif columns.places[i] < 0:
+            raise ValueError("the stories of misses were not kept: evaluate with keep_misses=True")
+        else:
+            story, results = _retold(columns.stories.read(int(columns.places[i])))
+        row, reasons = columns.rows.trusted(int(columns.numbers[i])), reasons_of(int(columns.reasons[i]))
+        yield _line(row, reasons, int(columns.depth[i]), story, results) + b"," + end[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -9,16 +10,18 @@ import numpy as np
 
 from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Findings, Place, quoted
+from tripos.fingerprint import eight_bytes_each, packed_content
 
 Order = Literal["strict", "list", "score", "trec"]
 
 
 class Ranked(NamedTuple):
-    """Fragment ids of one query, best first; `scores` and `sources` are parallel to them."""
+    """Fragment ids of one query, best first; `scores` and `sources` are parallel to them, `distinct` is their set if known."""
 
     ids: Sequence[str]
     scores: Sequence[float] | None
     sources: Sequence[str | None] | None
+    distinct: set[str] | None = None
 
 
 def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
@@ -50,6 +53,20 @@ def ranked(row: RankedRow, order: Order, findings: Findings) -> Ranked:
     )
 
 
+def joined(row: RankedRow, found: Ranked) -> str:
+    """The ids, with NUL between them."""
+    return row.joined if row.joined is not None and found.ids is row.fragment_ids else "\0".join(found.ids)
+
+
+def results_digest(row: RankedRow, found: Ranked) -> bytes:
+    """What the results digest is made from of one query."""
+    packed = row.packed if row.packed is not None and found.scores is row.scores else None
+    if packed is None and found.scores is not None:
+        packed = eight_bytes_each(found.scores)
+    content = packed_content(row.query_id, joined(row, found) if found.ids else None, packed, row.error)
+    return hashlib.sha256(content).digest()
+
+
 def disorder(row: RankedRow) -> tuple[int, str, str] | None:
     """The first (position, field, message) in which the row's own ranks or scores contradict its list order."""
     for position, rank in enumerate(row.ranks or (), 1):
@@ -60,7 +77,7 @@ def disorder(row: RankedRow) -> tuple[int, str, str] | None:
         return None
     for position in range(1, len(scores)):
         if scores[position] > scores[position - 1]:
-            text = f"rise from {scores[position - 1]!r} to {scores[position]!r} at position {position + 1}"
+            text = f"rise from {float(scores[position - 1])!r} to {float(scores[position])!r} at position {position + 1}"
             return position + 1, "scores", text
     return None
 
@@ -84,8 +101,9 @@ def single_precision(scores: Sequence[float]) -> list[float]:
 
 def without_duplicates(found: Ranked, keep_first: bool, place: Place, findings: Findings) -> Ranked:
     """Drop a fragment's second and later places, where that is allowed; else note the error."""
-    if len(set(found.ids)) == len(found.ids):
-        return found
+    distinct = set(found.ids)
+    if len(distinct) == len(found.ids):
+        return Ranked(found.ids, found.scores, found.sources, distinct)
     kept = sorted({name: i for i, name in reversed(list(enumerate(found.ids)))}.values())
     if keep_first:
         findings.lenient("duplicates", len(found.ids) - len(kept))

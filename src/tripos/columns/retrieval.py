@@ -7,16 +7,15 @@ stands. Memory grows with queries and their judgments, not with results.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tripos.contracts.retrieval import RetrievalJudgment
-from tripos.files.spool import Spool
+from tripos.columns.judged import Judged
+from tripos.files.spool import Shelf
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -41,6 +40,10 @@ class Hits(NamedTuple):
         """Those of queries start..stop−1, numbered from 0."""
         low, high = np.searchsorted(self.query, [start, stop])
         return Hits(self.query[low:high] - start, self.rank[low:high], self.grade[low:high], self.flags[low:high])
+
+    def where(self, kept: Bools) -> Hits:
+        """Those to be kept, shape (n_hits,)."""
+        return Hits(self.query[kept], self.rank[kept], self.grade[kept], self.flags[kept])
 
 
 TIED = 1 << 62
@@ -67,6 +70,10 @@ class Units(NamedTuple):
         low, high = np.searchsorted(self.query, [start, stop])
         return Units(self.query[low:high] - start, self.rank[low:high])
 
+    def where(self, kept: Bools) -> Units:
+        """Those to be kept, shape (n_units,)."""
+        return Units(self.query[kept], self.rank[kept])
+
 
 class HitList:
     """Judged positions in the making: flat typed arrays, sixteen bytes or so a hit."""
@@ -75,14 +82,22 @@ class HitList:
         self._query, self._rank, self._grade, self._flags = array("q"), array("q"), array("d"), array("q")
         self._in_order = True
 
-    def add(self, query: int, sources: Sequence[str], targets: Mapping[str, tuple[float, int]]) -> dict[str, int]:
-        """Add the judged positions among ranked sources; returns the first rank of each judged source that is there."""
-        distinct = set(sources)
-        found = targets.keys() & distinct
+    def add(
+        self, query: int, sources: Sequence[str], targets: Mapping[str, tuple[float, int]], distinct: set[str]
+    ) -> dict[str, int]:
+        """Add the judged positions among ranked sources; returns the first rank of each judged source that is there.
+
+        Args:
+            query: The row's number.
+            sources: Best first.
+            targets: Gain and flags of each judged source.
+            distinct: The set of the sources.
+        """
+        found = [source for source in targets if source in distinct]
         if len(distinct) == len(sources):
-            ranks = sorted((sources.index(source) + 1, source) for source in found)
+            ranks = sorted([(sources.index(source) + 1, source) for source in found])
         else:
-            ranks = [(rank, source) for rank, source in enumerate(sources, 1) if source in found]
+            ranks = [(rank, source) for rank, source in enumerate(sources, 1) if source in targets]
         first: dict[str, int] = {}
         for rank, source in ranks:
             grade, flags = targets[source]
@@ -102,14 +117,6 @@ class HitList:
         self._rank.append(rank)
         self._grade.append(grade)
         self._flags.append(flags)
-
-    def extend(self, other: HitList) -> None:
-        """Take another list's hits as well."""
-        self._in_order = False
-        self._query.extend(other._query)
-        self._rank.extend(other._rank)
-        self._grade.extend(other._grade)
-        self._flags.extend(other._flags)
 
     def arrays(self) -> Hits:
         """The hits sorted by query; a query's own stay in order of rank."""
@@ -141,42 +148,38 @@ class Story:
     error: str | None = None
 
 
-@dataclass(slots=True)
-class RetrievalColumns:
-    """One row a scored query, sorted by query id; arrays have shape (n,).
+@dataclass(slots=True, kw_only=True)
+class RetrievalRows:
+    """What became of each scored query: all of them, or a batch, sorted by query id; arrays have shape (n,).
 
-    `errors` holds what went wrong, by row; `reasons` why it is a miss, as bits (`columns.misses`); `places` the number of a
-    row's story in `stories`, −1 where it has none.
+    `rows` are all scored rows of the run and `numbers` says which of them these are; `errors` holds what went wrong, by
+    number; `reasons` why a row is a miss, as bits (`columns.misses`); `places` the number of a row's story in `stories`, −1
+    where it has none.
     """
 
-    rows: list[RetrievalJudgment]
+    rows: Judged
+    numbers: Ints
     limit: int
     has_corpus: bool
-    state: Ints
     depth: Ints
-    n_results: Ints
     n_expected: Ints
     n_nonrelevant: Ints
+    state: Ints
+    n_results: Ints
     n_required_absent: Ints
     n_leaks: Ints
     n_violations: Ints
     n_denied: Ints
-    hits: Hits
-    ideal: Hits
-    groups: Units
-    evidence: Units
     evidence_undefined: Bools
     errors: dict[int, str]
     reasons: Ints
-    stories: Spool
+    stories: Shelf
     places: Ints
     latency_ms: Floats
     tied: Ints
-    ends: Ends
-    flags: dict[str, Bools] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.numbers)
 
     @property
     def complete(self) -> Bools:
@@ -190,15 +193,76 @@ class RetrievalColumns:
         return self.flagged("should_match")
 
     def flagged(self, name: str) -> Bools:
-        """Rows in which the judgment's field `name` is given and not empty; for principal: given at all. Made once."""
-        if name not in self.flags:
-            given = attrgetter(name)
-            present = (given(row) is not None for row in self.rows) if name == "principal" else map(bool, map(given, self.rows))
-            self.flags[name] = np.fromiter(present, dtype=bool, count=len(self.rows))
-        return self.flags[name]
+        """Rows in which the judgment's field `name` is given and not empty; for principal: given at all."""
+        return self.rows.flag(name)[self.numbers]
 
     def take_timings(self, latency_ms: Mapping[str, float]) -> None:
         """Take latencies of rows whose results give none."""
-        for i, row in enumerate(self.rows):
-            if np.isnan(self.latency_ms[i]) and row.query_id in latency_ms:
-                self.latency_ms[i] = latency_ms[row.query_id]
+        for i in np.flatnonzero(np.isnan(self.latency_ms)).tolist():
+            self.latency_ms[i] = latency_ms.get(self.rows.query_ids[self.numbers[i]], np.nan)
+
+
+class Positions(NamedTuple):
+    """Where what the judgments name stands in the lists; `query` counts rows of the columns they belong to.
+
+    `ends` are of the rows alone whose figures the order of equal scores may move.
+    """
+
+    hits: Hits
+    groups: Units
+    evidence: Units
+    ends: Ends
+
+    def renumbered(self, number: Callable[[Ints], Ints]) -> Positions:
+        """The same of queries numbered otherwise."""
+        hits, *ends = (of._replace(query=number(of.query)) for of in (self.hits, *self.ends))
+        groups, evidence = (of._replace(query=number(of.query)) for of in (self.groups, self.evidence))
+        return Positions(hits, groups, evidence, Ends(*ends))
+
+
+def together(parts: Sequence[Positions]) -> Positions:
+    """Positions of several parts, by query; a query's own keep their order."""
+    return Positions(
+        Hits(*_joined([part.hits for part in parts])),
+        Units(*_joined([part.groups for part in parts])),
+        Units(*_joined([part.evidence for part in parts])),
+        Ends(*(Hits(*_joined([part.ends[n] for part in parts])) for n in range(4))),
+    )
+
+
+def _joined(parts: Sequence[Sequence[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return [column[order] for column in columns]
+
+
+@dataclass(slots=True, kw_only=True)
+class RetrievalColumns(RetrievalRows):
+    """The same with judged positions, from which measures are computed."""
+
+    hits: Hits
+    ideal: Hits
+    groups: Units
+    evidence: Units
+    ends: Ends
+
+    def only(self, places: Ints) -> RetrievalColumns:
+        """The rows at some places, ascending."""
+        number = np.full(len(self), -1)
+        number[places] = np.arange(len(places))
+        chosen: dict[str, Any] = {"ends": Ends(*(_chosen(hits, number) for hits in self.ends))}
+        for name in ("hits", "ideal", "groups", "evidence"):
+            chosen[name] = _chosen(getattr(self, name), number)
+        for f in fields(self):
+            if isinstance(column := getattr(self, f.name), np.ndarray):
+                chosen[f.name] = column[places]
+        return replace(self, **chosen)
+
+
+_Table = TypeVar("_Table", Hits, Units)
+
+
+def _chosen(table: _Table, number: Ints) -> _Table:
+    """What belongs to queries that have a number, by that number."""
+    own = table.where(number[table.query] >= 0)
+    return own._replace(query=number[own.query])

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from tripos.columns.misses import bits_of
-from tripos.columns.retrieval import MISSING, Bools, Floats, HitList, Ints
-from tripos.fingerprint import unordered
+from tripos.columns.retrieval import MISSING, Bools, Floats, Ints
+from tripos.files.spool import Shelf
+from tripos.fingerprint import RowDigests
 
 
 @dataclass(slots=True)
@@ -21,23 +22,23 @@ class Tally:
     below_min_score: int = 0
     beyond_limit: int = 0
     unknown_fragments: int = 0
-    digests: list[bytes] = field(default_factory=list)
+    digests: RowDigests = field(default_factory=RowDigests)
 
     def add(self, other: Tally) -> None:
         """Count another tally in."""
         for name in ("result_rows", "results", "without_judgment", "below_min_score", "beyond_limit", "unknown_fragments"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.digests += other.digests
+        self.digests.extend(other.digests)
 
     @property
     def results_digest(self) -> str:
         """Semantic digest of the ranked results of the scored rows."""
-        return unordered(self.digests)
+        return self.digests.unordered()
 
 
 @dataclass(slots=True)
 class Slots:
-    """One slot a scored query, sorted by query id; arrays have shape (n,)."""
+    """One slot a scored query, sorted by query id; arrays have shape (n,), of types no wider than they need."""
 
     state: Ints
     n_results: Ints
@@ -48,14 +49,15 @@ class Slots:
     reasons: Ints
     places: Ints
     tied: Ints
-    latency: Floats
-    unresolved: Bools
+    latency_ms: Floats
+    evidence_undefined: Bools
 
     @classmethod
     def empty(cls, n: int) -> Slots:
         """Slots of queries that nothing came for."""
-        numbers = {f.name: np.zeros(n, dtype=np.int64) for f in fields(cls)}
-        made = cls(**numbers | {"latency": np.full(n, np.nan), "unresolved": np.zeros(n, dtype=bool)})
+        narrow = {"state": np.int8, "reasons": np.int16, "tied": np.int64, "evidence_undefined": np.bool_}
+        made = cls(**{f.name: np.zeros(n, dtype=narrow.get(f.name, np.int32)) for f in fields(cls)})
+        made.latency_ms = np.full(n, np.nan)
         made.state[:], made.places[:], made.reasons[:] = MISSING, -1, bits_of(("incomplete",))
         return made
 
@@ -68,6 +70,10 @@ class Slots:
         for f in fields(self):
             getattr(self, f.name)[rows] = getattr(others, f.name)
 
+    def by_name(self) -> dict[str, Ints]:
+        """The arrays by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
 
 @dataclass(slots=True)
 class Part:
@@ -77,10 +83,12 @@ class Part:
     slots: Slots
     tally: Tally
     unjudged: set[str]
-    hits: HitList
-    ties: tuple[HitList, ...]
-    groups: list[tuple[int, int]]
-    evidence: list[tuple[int, int]]
     errors: dict[int, str]
     let_pass: dict[str, int]
-    stories: list[bytes]
+    stories: Shelf
+    batches: Shelf
+
+    @property
+    def shelves(self) -> tuple[Shelf, Shelf]:
+        """What is put aside as text."""
+        return self.stories, self.batches

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from operator import eq
 
 from tripos.columns.retrieval import EXPECTED
 
@@ -14,15 +14,14 @@ Worth = Callable[[str], tuple[float, float]]
 
 def tied_runs(scores: Sequence[float]) -> list[tuple[int, int]]:
     """Runs start..stop−1 of two or more equal scores."""
-    if len(set(scores)) == len(scores):
-        return []
+    same = bytes(map(eq, scores, scores[1:]))
     runs: list[tuple[int, int]] = []
-    for k, (one, other) in enumerate(itertools.pairwise(scores)):
-        if one == other:
-            if runs and runs[-1][1] == k + 1:
-                runs[-1] = (runs[-1][0], k + 2)
-            else:
-                runs.append((k, k + 2))
+    start = same.find(1)
+    while start >= 0:
+        stop = same.find(0, start)
+        stop = len(same) if stop < 0 else stop
+        runs.append((start, stop + 1))
+        start = same.find(1, stop)
     return runs
 
 

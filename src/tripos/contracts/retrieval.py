@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -180,6 +180,21 @@ class RetrievalJudgment(Contract):
             return [RowProblem("category", "principal", "missing, but an authorization row needs one: who is asking?")]
         return []
 
+    @classmethod
+    def trusted(cls, value: Mapping[str, Any]) -> RetrievalJudgment:
+        """The row of a parsed line that is known to keep the contract, without checking it again; lists stay lists."""
+        made = cls.__new__(cls)
+        content = {**_DEFAULTS, **value}
+        if content["principal"] is not None:
+            content["principal"] = Principal.model_validate(content["principal"])
+        if content["expected_evidence"]:
+            content["expected_evidence"] = tuple(map(Evidence.model_validate, content["expected_evidence"]))
+        object.__setattr__(made, "__dict__", content)
+        object.__setattr__(made, "__pydantic_fields_set__", set(value))
+        object.__setattr__(made, "__pydantic_extra__", None)
+        object.__setattr__(made, "__pydantic_private__", None)
+        return made
+
     @property
     def scored(self) -> bool:
         """Whether the row may enter a measure at all."""
@@ -189,6 +204,14 @@ class RetrievalJudgment(Contract):
     def grades(self) -> dict[str, float]:
         """Gain of each relevant source: as graded, else 1."""
         return self.relevance if self.relevance is not None else dict.fromkeys(self.expected_sources, 1.0)
+
+
+_DEFAULTS: dict[str, Any] = {
+    name: field.get_default(call_default_factory=True)
+    for name, field in RetrievalJudgment.model_fields.items()
+    if not field.is_required()
+}
+"""Shared by trusted rows, which nobody changes."""
 
 
 def _names(ids: list[str]) -> str:
@@ -255,7 +278,8 @@ class RankedRow:
     """The results of one query as its file gives them, whatever the form; nothing is sorted yet.
 
     `scores`, `ranks` and `sources` are parallel to `fragment_ids`; None where the file gives none. `in_order`: the
-    scores are known to fall. `lines`: of flat files, each result's own line.
+    scores are known to fall. `lines`: of flat files, each result's own line. `joined` and `packed` are what the results
+    digest covers of ids and scores, where a reader has them at hand: ids with NUL between them, scores as eight bytes each.
     """
 
     place: Place
@@ -270,6 +294,8 @@ class RankedRow:
     policy_digest: str | None = None
     in_order: bool = False
     lines: Sequence[int] | None = None
+    joined: str | None = None
+    packed: bytes | None = None
 
     def where(self, fragment_id: str) -> Place:
         """Where a fragment of the list stands: in flat files its own line."""

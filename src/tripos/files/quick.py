@@ -7,22 +7,28 @@ repeated keys, wrong types, odd numbers. So both give the same rows, and only th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import orjson
 
 from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Place
+from tripos.fingerprint import eight_bytes_each
 
 _INFINITY = float("inf")
-_BIG = 1 << 1000
+_EXACT = float(1 << 53)
+"""Numbers within it are the same ones as whole numbers and as doubles."""
 _MAX_RANK = 1_000_000_000
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHARED = {"query_id", "latency_ms", "error", "corpus_digest", "policy_digest"}
 _NESTED = _SHARED | {"results"}
 _COLUMNAR = _SHARED | {"fragment_ids", "scores"}
-_STR, _NUMBERS = {str}, {float, int}
+_NUMBERS = {float, int}
+_FALSE, _TRUE = (array("d", [number]).tobytes() for number in (0, 1))
+_ID, _SCORE = itemgetter("fragment_id"), itemgetter("score")
 
 
 def quick_row(line: bytes, place: Place) -> RankedRow | None:
@@ -31,102 +37,75 @@ def quick_row(line: bytes, place: Place) -> RankedRow | None:
         return None
     try:
         value = orjson.loads(line)
-    except ValueError:
-        return None
-    if type(value) is not dict:
-        return None
-    read: Callable[[dict[str, Any], bytes], _Lists | None] = _nested if "results" in value else _columnar
-    lists = read(value, line)
-    if lists is None or not _shared(value, line):
-        return None
-    ids, scores = lists[0], _doubles(lists[1])
-    in_order = _order(ids, scores)
-    if in_order is None:
-        return None
-    return RankedRow(
-        place,
-        value["query_id"],
-        ids,
-        scores,
-        latency_ms=value.get("latency_ms"),
-        error=value.get("error"),
-        corpus_digest=value.get("corpus_digest"),
-        policy_digest=value.get("policy_digest"),
-        in_order=in_order,
-    )
+        return _nested(value, line, place) if "results" in value else _columnar(value, line, place)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return None  # no JSON, no list, or something in it that is no id and no number
 
 
-_Lists = tuple[Sequence[str], Sequence[float] | None]
-
-
-def _nested(value: dict[str, Any], line: bytes) -> _Lists | None:
-    """Ids and scores of a row whose results hold exactly those, or ids alone."""
+def _nested(value: dict[str, Any], line: bytes, place: Place) -> RankedRow | None:
+    """The row whose results hold exactly ids and scores, or ids alone."""
     items = value["results"]
-    if not value.keys() <= _NESTED or type(items) is not list:
+    if type(value) is not dict or not value.keys() <= _NESTED or type(items) is not list:
         return None
-    n = len(items)
-    try:
-        widths = set(map(len, items))
-        ids = [item["fragment_id"] for item in items]
-        scores = [item["score"] for item in items] if 2 in widths else None
-    except (KeyError, TypeError):
-        return None
-    if len(widths) > 1 or not widths <= {1, 2}:
-        return None
-    once = line.count(b'"fragment_id"') == n and (scores is None or line.count(b'"score"') == n)
-    return (ids, scores) if once and line.count(b'"results"') == 1 else None
+    ids = list(map(_ID, items))
+    scores = list(map(_SCORE, items)) if items and len(items[0]) > 1 else None
+    quotes = (4 if scores is None else 6) * len(items)
+    return _row(value, ids, scores, place) if _quotes(value) + quotes == line.count(b'"') else None
 
 
-def _columnar(value: dict[str, Any], line: bytes) -> _Lists | None:
-    """Ids and scores of a row of parallel lists."""
-    ids, scores = value.get("fragment_ids"), value.get("scores")
-    if not value.keys() <= _COLUMNAR or type(ids) is not list:
+def _columnar(value: dict[str, Any], line: bytes, place: Place) -> RankedRow | None:
+    """The row of parallel lists."""
+    ids, scores = value["fragment_ids"], value.get("scores")
+    if type(value) is not dict or not value.keys() <= _COLUMNAR or type(ids) is not list:
         return None
     if scores is not None and (type(scores) is not list or len(scores) != len(ids)):
         return None
-    once = line.count(b'"fragment_ids"') == 1 and line.count(b'"scores"') == ("scores" in value)
-    return (ids, scores or None) if once else None
+    return _row(value, ids, scores or None, place) if _quotes(value) + 2 * len(ids) == line.count(b'"') else None
 
 
-def _shared(value: dict[str, Any], line: bytes) -> bool:
-    """Whether the fields beside the lists are plain: right types, each given once."""
-    name = value.get("query_id")
-    if type(name) is not str or not name or line.count(b'"query_id"') != 1:
+def _quotes(value: Mapping[str, Any]) -> int:
+    """Quotation marks in a line without escapes, beside its lists: a repeated or unknown key makes more."""
+    return 2 * len(value) + 2 * sum([type(given) is str for given in value.values()])
+
+
+def _row(value: Mapping[str, Any], ids: list[str], scores: list[float] | None, place: Place) -> RankedRow | None:
+    """The ranked row, or None where an id, a score or a field beside the lists is not plain."""
+    joined = "\0".join(ids)
+    in_order, packed = True, None
+    if ids and (not ids[0] or not ids[-1] or "\0\0" in joined):
+        return None  # an empty id
+    if scores is not None:
+        doubles = array("d", scores)
+        packed = doubles.tobytes()
+        if (_TRUE in packed or _FALSE in packed) and not set(map(type, scores)) <= _NUMBERS:
+            return None
+        falling = sorted(scores, reverse=True)
+        if not -_EXACT < falling[-1] <= falling[0] < _EXACT:
+            return None
+        in_order, packed = scores == falling, eight_bytes_each(doubles)
+    row = RankedRow(place, value["query_id"], ids, scores, in_order=in_order, joined=joined, packed=packed)
+    return row if _beside(value, row) else None
+
+
+def _beside(value: Mapping[str, Any], row: RankedRow) -> bool:
+    """Take the fields beside the lists; False where one is not plain."""
+    if type(row.query_id) is not str or not row.query_id:
         return False
-    if len(value) == 2:
+    if value.keys().isdisjoint(_OPTIONAL):
         return True
-    latency, error = value.get("latency_ms"), value.get("error")
-    plain = (latency is None or (type(latency) in _NUMBERS and 0 <= latency < _INFINITY)) and (
-        error is None or (type(error) is str and error != "")
-    )
-    stamps = (value.get("corpus_digest"), value.get("policy_digest"))
+    row.latency_ms, row.error = value.get("latency_ms"), value.get("error")
+    row.corpus_digest, row.policy_digest = value.get("corpus_digest"), value.get("policy_digest")
     return (
-        plain
-        and all(stamp is None or (type(stamp) is str and _DIGEST.fullmatch(stamp)) for stamp in stamps)
-        and all(line.count(f'"{key}"'.encode()) == 1 for key in value)
+        (row.latency_ms is None or (type(row.latency_ms) in _NUMBERS and 0 <= row.latency_ms < _INFINITY))
+        and (row.error is None or (type(row.error) is str and row.error != ""))
+        and all(
+            stamp is None or (type(stamp) is str and _DIGEST.fullmatch(stamp) is not None)
+            for stamp in (row.corpus_digest, row.policy_digest)
+        )
     )
 
 
-def _doubles(scores: Sequence[float] | None) -> Sequence[float] | None:
-    """Scores with whole numbers as doubles, as the strict reader has them; other types stay, to be refused."""
-    if scores is None or int not in set(map(type, scores)):
-        return scores
-    return [float(score) if type(score) is int and abs(score) < _BIG else score for score in scores]
-
-
-def _order(ids: Sequence[str], scores: Sequence[float] | None) -> bool | None:
-    """Whether scores fall down the list; None where an id or a score is not plain."""
-    if not ids:
-        return True
-    if set(map(type, ids)) != _STR or "" in ids:
-        return None
-    if scores is None:
-        return True
-    if set(map(type, scores)) != {float}:
-        return None
-    if scores == sorted(scores, reverse=True):
-        return True if scores[-1] > -_INFINITY and scores[0] < _INFINITY else None
-    return False if min(scores) > -_INFINITY and max(scores) < _INFINITY else None
+_OPTIONAL = _SHARED - {"query_id"}
 
 
 _QUOTES = {3: 10, 4: 12}

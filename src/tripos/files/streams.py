@@ -160,6 +160,17 @@ def _raw_lines(stream: BinaryIO, span: Span) -> Iterator[bytes]:
             return
 
 
+def newlines(path: str, span: Span) -> int:
+    """Line ends in a span of a plain file."""
+    with open_bytes(path) as stream:
+        stream.seek(span[0])
+        left, n = span[1] - span[0], 0
+        while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
+            left -= len(chunk)
+            n += chunk.count(b"\n")
+        return n
+
+
 def count_lines(path: str) -> int:
     """Lines of a plain file, for progress alone; 0 where that is not known beforehand (standard input, compressed)."""
     try:

@@ -1,4 +1,4 @@
-"""The kernel: judged positions of a block of queries as cumulative counts at every cutoff."""
+"""The kernel: judged positions of a block of queries, counted and summed in order of rank."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ from tripos.columns.retrieval import (
     RetrievalColumns,
     Units,
 )
+from tripos.measures.steps import Steps, ordinals, running
 
 ROWS = 4096
 """Queries in a block: larger blocks leave the cache and are slower."""
-
-CELLS = ROWS * 100
-"""Queries times cutoffs in a block, at most: deep limits make blocks of fewer queries."""
 
 
 @functools.lru_cache(maxsize=8)
@@ -53,13 +51,12 @@ def exponential_gain(grade: Floats) -> Floats:
 
 
 class Block:
-    """A run of consecutive queries; every array has the block's rows first, then cutoffs 1..limit."""
+    """A run of consecutive queries, numbered from 0; hits of shape (n_hits,), columns of shape (n,)."""
 
     def __init__(self, columns: RetrievalColumns, start: int, stop: int) -> None:
         self.columns, self.start, self.stop = columns, start, stop
         self.n, self.limit = stop - start, columns.limit
-        self.hits = columns.hits.within(start, stop)
-        self.cutoffs: Ints = np.arange(1, self.limit + 1)
+        self.hits = _upto(self.limit, columns.hits.within(start, stop))
 
     def column(self, name: str) -> npt.NDArray[np.int64]:
         """This block's part of a column of shape (n_queries,)."""
@@ -70,17 +67,9 @@ class Block:
         """Rows whose judgment gives the field `name`."""
         return self.columns.flagged(name)[self.start : self.stop]
 
-    def cumulative(self, query: Ints, rank: Ints, weights: Floats | None = None) -> Floats:
-        """Counts or weights at (query, rank), summed up to each cutoff; shape (n, limit)."""
-        inside = rank <= self.limit
-        cell = query[inside] * self.limit + rank[inside] - 1
-        flat = np.bincount(cell, None if weights is None else weights[inside], minlength=self.n * self.limit)
-        return flat.reshape(self.n, self.limit).cumsum(axis=1).astype(np.float64, copy=False)
-
     def having(self, flag: int) -> Hits:
         """The first positions of sources that carry `flag`."""
-        kept = (self.hits.flags & flag > 0) & (self.hits.flags & FIRST > 0)
-        return Hits(self.hits.query[kept], self.hits.rank[kept], self.hits.grade[kept], self.hits.flags[kept])
+        return self.hits.where((self.hits.flags & flag > 0) & (self.hits.flags & FIRST > 0))
 
     @cached_property
     def expected(self) -> Hits:
@@ -88,34 +77,49 @@ class Block:
         return self.having(EXPECTED)
 
     @cached_property
-    def found(self) -> Floats:
-        """Distinct expected sources within each cutoff, shape (n, limit)."""
-        return self.cumulative(self.expected.query, self.expected.rank)
-
-    @cached_property
     def ordinal(self) -> Ints:
         """Of each expected position: how many expected sources the query has found with it, shape (n_expected_hits,)."""
-        query = self.expected.query
-        starts = np.searchsorted(query, query, side="left")
-        return np.arange(1, len(query) + 1) - starts
+        return ordinals(self.expected.query)
+
+    @cached_property
+    def first(self) -> Hits:
+        """The first expected position of each query that has one."""
+        return self.expected.where(self.ordinal == 1)
 
     @cached_property
     def expected_count(self) -> Floats:
         """Expected sources of each query; at least 1, so that it can divide (rows without any are in no ranked mean)."""
         return np.maximum(self.column("n_expected"), 1).astype(np.float64)
 
-    def discounted(self, hits: Hits, gain: Floats) -> Floats:
-        """Discounted cumulative gain at each cutoff, shape (n, limit)."""
-        inside = hits.rank <= self.limit
-        worth = gain[inside] * discounts(self.limit)[hits.rank[inside] - 1]
-        return self.cumulative(hits.query[inside], hits.rank[inside], worth)
+    @cached_property
+    def _gains(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Positions at which gain may change, got or ideal: query and rank of each; which of them are got, which ideal."""
+        stride = self.limit + 1
+        got, best = (hits.query * stride + hits.rank for hits in (self._graded, self._ideal))
+        every = np.union1d(got, best)
+        return every // stride, every % stride, np.searchsorted(every, got), np.searchsorted(every, best)
 
-    def ndcg(self, exponential: bool) -> Floats:
-        """Discounted gain over that of the ideal order, at each cutoff; shape (n, limit)."""
-        got, best = self.having(GRADED), self.columns.ideal.within(self.start, self.stop)
-        gains = [exponential_gain(h.grade) if exponential else h.grade for h in (got, best)]
-        ideal = self.discounted(best, gains[1])
-        return np.divide(self.discounted(got, gains[0]), ideal, out=np.zeros_like(ideal), where=ideal > 0)
+    @cached_property
+    def _graded(self) -> Hits:
+        return self.having(GRADED)
+
+    @cached_property
+    def _ideal(self) -> Hits:
+        return _upto(self.limit, self.columns.ideal.within(self.start, self.stop))
+
+    def ndcg(self, exponential: bool) -> Steps:
+        """Discounted gain over that of the ideal order."""
+        query, rank, got, best = self._gains
+        sums = [self._discounted(*of, exponential) for of in ((self._graded, got), (self._ideal, best))]
+        share = np.divide(sums[0], sums[1], out=np.zeros(len(query)), where=sums[1] > 0)
+        return Steps(query, rank, share)
+
+    def _discounted(self, hits: Hits, places: Ints, exponential: bool) -> Floats:
+        """Discounted cumulative gain at each position of `_gains`."""
+        query, gain = self._gains[0], np.zeros(len(self._gains[0]))
+        worth = exponential_gain(hits.grade) if exponential else hits.grade
+        gain[places] = worth * discounts(self.limit)[hits.rank - 1]
+        return running(query, gain)
 
     def nonrelevant_before(self, hits: Hits) -> Ints:
         """Of each position: distinct judged non-relevant sources ranked above it, shape (n_hits,)."""
@@ -124,17 +128,21 @@ class Block:
         above = np.searchsorted(bad.query * stride + bad.rank, hits.query * stride + hits.rank)
         return above - np.searchsorted(bad.query, hits.query)
 
-    def unit_share(self, units: Units) -> tuple[Floats, Bools]:
-        """Share of a query's units that are whole at each cutoff, shape (n, limit), and which queries have none."""
+    def unit_share(self, units: Units) -> tuple[Steps, Bools]:
+        """Share of a query's units that are whole, and which queries have none, shape (n,)."""
         own = units.within(self.start, self.stop)
         total = np.bincount(own.query, minlength=self.n)
-        reached = own.rank > 0
-        whole = self.cumulative(own.query[reached], own.rank[reached])
-        return whole / np.maximum(total, 1)[:, None], total == 0
+        whole = (own.rank > 0) & (own.rank <= self.limit)
+        query, rank = own.query[whole], own.rank[whole]
+        return Steps(query, rank, ordinals(query) / total[query]), total == 0
+
+
+def _upto(limit: int, hits: Hits) -> Hits:
+    """The hits within the limit."""
+    return hits if hits.rank.max(initial=0) <= limit else hits.where(hits.rank <= limit)
 
 
 def blocks(columns: RetrievalColumns) -> Iterator[Block]:
     """The columns cut into blocks."""
-    rows = max(1, min(ROWS, CELLS // columns.limit))
-    for start in range(0, len(columns), rows):
-        yield Block(columns, start, min(start + rows, len(columns)))
+    for start in range(0, len(columns), ROWS):
+        yield Block(columns, start, min(start + ROWS, len(columns)))

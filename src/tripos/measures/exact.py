@@ -8,6 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 _HALF = 2.0**32
+UNITS = 1 << 64
+"""In one: what sums are whole multiples of."""
+
+
+def halves(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Values in units of 2^-64, their high and low 32 bits: value = (high · 2^32 + low) / 2^64."""
+    scaled = values * _HALF
+    high = np.floor(scaled)
+    return high.astype(np.int64), np.rint((scaled - high) * _HALF).astype(np.int64)
 
 
 class ExactSum:
@@ -23,12 +32,19 @@ class ExactSum:
 
     def add(self, values: npt.NDArray[np.float64]) -> None:
         """Add rows of shape (n, width)."""
-        scaled = values * _HALF
-        high = np.floor(scaled)
-        self.high += high.astype(np.int64).sum(axis=0)
-        self.low += np.rint((scaled - high) * _HALF).astype(np.int64).sum(axis=0)
+        high, low = halves(values)
+        self.high += high.sum(axis=0)
+        self.low += low.sum(axis=0)
+
+    def units(self) -> list[int]:
+        """The exact sums in units of 2^-64."""
+        return joined(self.high, self.low)
 
     def totals(self) -> list[Fraction]:
         """The exact sums."""
-        pairs = zip(self.high.tolist(), self.low.tolist(), strict=True)
-        return [Fraction((high << 32) + low, 1 << 64) for high, low in pairs]
+        return [Fraction(total, UNITS) for total in self.units()]
+
+
+def joined(high: npt.NDArray[np.int64], low: npt.NDArray[np.int64]) -> list[int]:
+    """Sums of high and of low halves as whole numbers."""
+    return [(above << 32) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]

@@ -18,7 +18,10 @@ Z = 1.959963984540054
 RESAMPLES = 2000
 MAX_BOOTSTRAP = 10_000
 _CHUNK = 250
-_UNIT = 2.0**30
+_IN_CACHE = 20_000
+"""Draws made at once: larger runs of them leave the cache."""
+UNIT = 2.0**30
+"""In one: what values are whole multiples of where they are added up for an interval."""
 _LEAST_DEFINED = 0.95
 
 
@@ -57,7 +60,7 @@ def _by_cluster(
     values: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64] | None
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Sums and sizes of the units to resample; sums in whole units of 2^-30, so that adding them is exact in any order."""
-    whole = np.rint(values * _UNIT)
+    whole = np.rint(values * UNIT)
     if clusters is None:
         return whole, np.ones(len(whole))
     _, unit = np.unique(clusters, return_inverse=True)
@@ -71,11 +74,22 @@ def _draws(n: int) -> npt.NDArray[np.uint16]:
     """How often each resample draws each of n units, shape (2000, n): the same for every figure over n units."""
     raw = np.random.PCG64(0)
     counts = np.empty((RESAMPLES, n), dtype=np.uint16)
-    for start in range(0, RESAMPLES, _CHUNK):
-        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
-        counts[start : start + _CHUNK] = np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n)
+    several = max(1, _IN_CACHE // n)
+    for start in range(0, RESAMPLES, several):
+        m = min(several, RESAMPLES - start)
+        counts[start : start + m] = _drawn(raw, m, n)
     return counts
+
+
+def _drawn(raw: np.random.PCG64, m: int, n: int) -> npt.NDArray[np.int64]:
+    """How often each of the next m resamples draws each of n units, shape (m, n)."""
+    drawn = raw.random_raw(m * n)
+    drawn >>= np.uint64(32)
+    drawn *= np.uint64(n)
+    drawn >>= np.uint64(32)
+    cell = drawn.astype(np.int64).reshape(m, n)
+    cell += np.arange(m)[:, None] * n
+    return np.bincount(cell.ravel(), minlength=m * n).reshape(m, n)
 
 
 def _bootstrap(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]) -> list[Interval | None]:
@@ -88,7 +102,7 @@ def _bootstrap(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]) ->
     means = np.empty((RESAMPLES, sums.shape[1]))
     for start in range(0, RESAMPLES, _CHUNK):
         totals = _draws(n)[start : start + _CHUNK].astype(np.float64) @ stacked
-        means[start : start + _CHUNK] = totals[:, :-1] / (totals[:, -1:] * _UNIT)
+        means[start : start + _CHUNK] = totals[:, :-1] / (totals[:, -1:] * UNIT)
     means.sort(axis=0)
     lows, highs = _percentile(means, 0.025), _percentile(means, 0.975)
     return [_interval(float(low), float(high), "bootstrap") for low, high in zip(lows, highs, strict=True)]
@@ -106,12 +120,25 @@ def _normal(sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64]) -> li
     """Normal interval of a ratio of sums over units (the mean, where each unit is one row), deviations squared exactly."""
     n, total = len(sums), math.fsum(sizes)
     result: list[Interval | None] = []
-    for column in (sums / _UNIT).T:
+    for column in (sums / UNIT).T:
         mean = math.fsum(column) / total
         squares = math.fsum(((column - mean * sizes) ** 2).tolist())
         error = math.sqrt(squares * n / (n - 1)) / total
         result.append(_interval(mean - Z * error, mean + Z * error, "normal"))
     return result
+
+
+def normal_of_sums(n: int, total: int, squares: int) -> Interval | None:
+    """The same of n independent rows, from the sums of their values and of their squares, both in units of 2^-30.
+
+    Sums are whole numbers, so the squared deviations are exact and the same however rows were split.
+    """
+    if n < 2:
+        return None
+    unit = int(UNIT)
+    error = math.sqrt((n * squares - total * total) / (n * unit * unit) * n / (n - 1)) / n
+    mean = total / (n * unit)
+    return _interval(mean - Z * error, mean + Z * error, "normal")
 
 
 def quantile(ordered: Sequence[float], q: float) -> float | None:
@@ -138,7 +165,7 @@ def ratios_intervals(several: Sequence[Parts], clusters: npt.NDArray[np.int64] |
     Returns:
         None with fewer than two units, or where more than one resample in twenty leaves a ratio without a denominator.
     """
-    units = [_by_cluster(np.column_stack(parts) / _UNIT, clusters)[0] for parts in several]
+    units = [_by_cluster(np.column_stack(parts) / UNIT, clusters)[0] for parts in several]
     n = len(units[0]) if units else 0
     if n < 2:
         return [None] * len(several)
@@ -162,9 +189,7 @@ def _resampled(units: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float6
     """Totals of each resample of the units, in chunks of 250; the draws and sums are those of `_bootstrap`."""
     n, raw = len(units), np.random.PCG64(0)
     for _ in range(RESAMPLES // _CHUNK):
-        drawn = ((raw.random_raw(_CHUNK * n) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        cell = drawn.astype(np.int64).reshape(_CHUNK, n) + np.arange(_CHUNK)[:, None] * n
-        yield np.bincount(cell.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64) @ units
+        yield _drawn(raw, _CHUNK, n).astype(np.float64) @ units
 
 
 def _linearised(numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64]) -> Interval:

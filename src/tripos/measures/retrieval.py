@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tripos.columns.retrieval import FORBIDDEN, Floats
+from tripos.columns.retrieval import FORBIDDEN, Hits
 from tripos.measures.block import Block
 from tripos.measures.record import NO_RESULTS, Registry, Values
+from tripos.measures.steps import Stepped, Steps, ordinals, running
 
 RETRIEVAL = Registry()
 """The retrieval measures by name, in report order."""
@@ -14,16 +15,22 @@ RETRIEVAL = Registry()
 _TREC = "trec_eval (NIST)"
 
 
-def _everywhere(value: Floats) -> Values:
-    return Values(value, np.zeros(len(value), dtype=np.int64))
+def _everywhere(block: Block, value: Steps) -> Stepped:
+    return Stepped(value, np.zeros(block.n, dtype=np.int64))
+
+
+def _first(hits: Hits | Steps) -> Steps:
+    """1 from the first position of each query on."""
+    first = ordinals(hits.query) == 1
+    return Steps(hits.query[first], hits.rank[first], np.ones(int(first.sum())))
 
 
 @RETRIEVAL.measure(
     "hit@k", "Hit", formula="1 if an expected source is within k", proportion=True, source=f"success_k of {_TREC}"
 )
-def hit(block: Block) -> Values:
+def hit(block: Block) -> Stepped:
     """Whether some expected source is within k."""
-    return _everywhere((block.found > 0).astype(np.float64))
+    return _everywhere(block, _first(block.expected))
 
 
 @RETRIEVAL.measure(
@@ -33,9 +40,11 @@ def hit(block: Block) -> Values:
     needs_completeness=True,
     source=f"recall_k of {_TREC}",
 )
-def recall(block: Block) -> Values:
+def recall(block: Block) -> Stepped:
     """Share of the expected sources within k."""
-    return _everywhere(block.found / block.expected_count[:, None])
+    expected = block.expected
+    share = block.ordinal / block.expected_count[expected.query]
+    return _everywhere(block, Steps(expected.query, expected.rank, share))
 
 
 @RETRIEVAL.measure(
@@ -45,9 +54,10 @@ def recall(block: Block) -> Values:
     needs_completeness=True,
     source=f"P_k of {_TREC}",
 )
-def precision(block: Block) -> Values:
+def precision(block: Block) -> Stepped:
     """Distinct expected sources within k, by k."""
-    return _everywhere(block.found / block.cutoffs)
+    found, everyone = block.ordinal.astype(np.float64), np.full(block.n, block.limit)
+    return _everywhere(block, Steps(block.expected.query, block.expected.rank, found, everyone))
 
 
 @RETRIEVAL.measure(
@@ -56,11 +66,9 @@ def precision(block: Block) -> Values:
     formula="1 / rank of the first expected source, 0 if beyond k",
     source=f"recip_rank of {_TREC}; Voorhees 1999",
 )
-def reciprocal_rank(block: Block) -> Values:
+def reciprocal_rank(block: Block) -> Stepped:
     """Inverse rank of the first expected source within k."""
-    first = block.ordinal == 1
-    rank = block.expected.rank[first]
-    return _everywhere(block.cumulative(block.expected.query[first], rank, 1.0 / rank))
+    return _everywhere(block, Steps(block.first.query, block.first.rank, 1.0 / block.first.rank))
 
 
 @RETRIEVAL.measure(
@@ -70,11 +78,11 @@ def reciprocal_rank(block: Block) -> Values:
     needs_completeness=True,
     source=f"map_cut_k of {_TREC}",
 )
-def average_precision(block: Block) -> Values:
+def average_precision(block: Block) -> Stepped:
     """Precision at the ranks of expected sources within k, over all expected sources."""
-    at_rank = block.ordinal / block.expected.rank
-    summed = block.cumulative(block.expected.query, block.expected.rank, at_rank)
-    return _everywhere(summed / block.expected_count[:, None])
+    query, rank = block.expected.query, block.expected.rank
+    summed = running(query, block.ordinal / rank)
+    return _everywhere(block, Steps(query, rank, summed / block.expected_count[query]))
 
 
 @RETRIEVAL.measure(
@@ -84,9 +92,9 @@ def average_precision(block: Block) -> Values:
     needs_completeness=True,
     source=f"ndcg_cut_k of {_TREC}; Järvelin and Kekäläinen 2002",
 )
-def ndcg(block: Block) -> Values:
+def ndcg(block: Block) -> Stepped:
     """Normalised discounted cumulative gain, the gain being the grade."""
-    return _everywhere(block.ndcg(exponential=False))
+    return _everywhere(block, block.ndcg(exponential=False))
 
 
 @RETRIEVAL.measure(
@@ -96,9 +104,9 @@ def ndcg(block: Block) -> Values:
     needs_completeness=True,
     source="Burges et al. 2005",
 )
-def ndcg_exponential(block: Block) -> Values:
+def ndcg_exponential(block: Block) -> Stepped:
     """Normalised discounted cumulative gain, the gain being 2^grade − 1."""
-    return _everywhere(block.ndcg(exponential=True))
+    return _everywhere(block, block.ndcg(exponential=True))
 
 
 @RETRIEVAL.measure(
@@ -108,19 +116,19 @@ def ndcg_exponential(block: Block) -> Values:
     reasons={"no_groups": "the row has no expected_groups"},
     source="Tripos: one fact told by several documents",
 )
-def group_recall(block: Block) -> Values:
+def group_recall(block: Block) -> Stepped:
     """Share of the row's groups of which some source is within k."""
     share, none = block.unit_share(block.columns.groups)
-    return Values(share, none.astype(np.int64))
+    return Stepped(share, none.astype(np.int64))
 
 
 _EVIDENCE = {"no_evidence": "the row has no finer evidence", "no_text": "quotes cannot be resolved without the corpus's texts"}
 
 
-def _evidence(block: Block) -> Values:
+def _evidence(block: Block) -> Stepped:
     share, none = block.unit_share(block.columns.evidence)
     unresolved = block.column("evidence_undefined")
-    return Values(share, np.where(unresolved, 2, none.astype(np.int64)))
+    return Stepped(share, np.where(unresolved, 2, none.astype(np.int64)))
 
 
 @RETRIEVAL.measure(
@@ -131,10 +139,10 @@ def _evidence(block: Block) -> Values:
     reasons=_EVIDENCE,
     source="Tripos: expected_evidence or expected_fragments",
 )
-def evidence_hit(block: Block) -> Values:
+def evidence_hit(block: Block) -> Stepped:
     """Whether some passage is among the fragments within k (fragment positions, whatever the unit)."""
     share, undefined = _evidence(block)
-    return Values((share > 0).astype(np.float64), undefined)
+    return Stepped(_first(share), undefined)
 
 
 @RETRIEVAL.measure(
@@ -144,7 +152,7 @@ def evidence_hit(block: Block) -> Values:
     reasons=_EVIDENCE,
     source="Tripos: expected_evidence or expected_fragments",
 )
-def evidence_recall(block: Block) -> Values:
+def evidence_recall(block: Block) -> Stepped:
     """Share of the passages that are among the fragments within k."""
     return _evidence(block)
 
@@ -159,11 +167,9 @@ def evidence_recall(block: Block) -> Values:
     reasons={"no_forbidden": "the row has no forbidden_sources"},
     source="Tripos: hard negatives",
 )
-def forbidden(block: Block) -> Values:
+def forbidden(block: Block) -> Stepped:
     """Whether a forbidden source is within k."""
-    hits = block.having(FORBIDDEN)
-    surfaced = block.cumulative(hits.query, hits.rank) > 0
-    return Values(surfaced.astype(np.float64), (~block.flagged("forbidden_sources")).astype(np.int64))
+    return Stepped(_first(block.having(FORBIDDEN)), (~block.flagged("forbidden_sources")).astype(np.int64))
 
 
 @RETRIEVAL.measure(
@@ -176,13 +182,13 @@ def forbidden(block: Block) -> Values:
     },
     source=f"1 − unj_k of {_TREC}",
 )
-def judged(block: Block) -> Values:
+def judged(block: Block) -> Stepped:
     """Share of the results within k that a reviewer has judged."""
     results = block.column("n_results")
-    shown = np.maximum(np.minimum(block.cutoffs, results[:, None]), 1)
-    value = block.cumulative(block.hits.query, block.hits.rank) / shown
+    known = ordinals(block.hits.query).astype(np.float64)
+    value = Steps(block.hits.query, block.hits.rank, known, np.clip(results, 1, block.limit))
     undefined = np.where(~block.flagged("nonrelevant_sources"), 1, np.where(results == 0, 2, 0))
-    return Values(value, undefined)
+    return Stepped(value, undefined)
 
 
 @RETRIEVAL.measure(
@@ -228,7 +234,7 @@ def required(block: Block) -> Values:
 )
 def expected_empty(block: Block) -> Values:
     """Whether a row that should find nothing was left with nothing."""
-    return _everywhere((block.column("n_results") == 0).astype(np.float64))
+    return Values((block.column("n_results") == 0).astype(np.float64), np.zeros(block.n, dtype=np.int64))
 
 
 _SAFE = {"no_corpus": "no fragments were given", "no_principal": "the row has no principal"}

@@ -229,7 +229,7 @@ def gate_lines(gates: Sequence[Gate]) -> Iterator[str]:
 def _end(report: RetrievalReport, written: Sequence[str]) -> Iterator[str]:
     reasons = ", ".join(f"{n} {reason}" for reason, n in report.misses.items())
     yield f"{_n(report.missed, 'missed query', 'missed queries')}" + (f": {reasons}" if reasons else "")
-    yield f"  → {written[0]}, {written[1]}" if written else "  (--output DIR writes the report, and each miss with its story)"
+    yield f"  → {', '.join(written)}" if written else "  (--output DIR writes the report, and each miss with its story)"
     yield verdict_line(report.verdict)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tripos import __version__
-from tripos.columns.retrieval import RetrievalColumns
+from tripos.columns.retrieval import RetrievalRows
 from tripos.columns.slots import Tally
 from tripos.contracts.config import Config, Options
 from tripos.contracts.reports import Counts, Gate, Incomplete, Latency, Provenance, Rows
-from tripos.contracts.retrieval import RetrievalJudgment
 from tripos.errors import Findings
+from tripos.files.judgments import JudgmentTable, Kind
 from tripos.files.retrieval import split_name
 from tripos.measures.intervals import quantile
 from tripos.measures.retrieval import RETRIEVAL
@@ -27,29 +27,33 @@ def exploratory(options: Options, findings: Findings) -> list[str]:
     return ["--lenient: " + (", ".join(let_pass) if let_pass else "nothing had to be let pass")]
 
 
-def rows_of(rows: Sequence[RetrievalJudgment], columns: RetrievalColumns) -> Rows:
+def rows_of(table: JudgmentTable, columns: RetrievalRows) -> Rows:
     """Which judgments were scored, and which were not."""
-    reviewed = [row for row in rows if row.review_status == "reviewed"]
-    calibration = sum(row.category == "calibration" for row in reviewed)
+    rows, by_kind = columns.rows, table.tally()
+    reviewed = {kind: n for kind, n in by_kind.items() if kind.status == "reviewed"}
+    calibration = sum(n for kind, n in reviewed.items() if kind.category == "calibration")
     return Rows(
-        total=len(rows),
-        by_status=_tally(row.review_status for row in rows),
-        by_category=_tally(row.category for row in columns.rows),
-        by_split=_tally(row.split or "none" for row in columns.rows),
+        total=len(table),
+        by_status=dict(sorted(_tally(by_kind).items())),
+        by_category=rows.tally("category"),
+        by_split=rows.tally("split"),
         scored=len(columns),
         positives=int(columns.positive.sum()),
         expected_empty=int((~columns.positive).sum()),
         calibration=calibration,
-        other_split=len(reviewed) - calibration - len(columns),
+        other_split=sum(reviewed.values()) - calibration - len(columns),
         incomplete=tuple(
-            Incomplete(query_id=columns.rows[i].query_id, because=columns.errors.get(i, "no row in the ranked results"))
+            Incomplete(query_id=rows.query_ids[i], because=columns.errors.get(i, "no row in the ranked results"))
             for i in np.flatnonzero(~columns.complete).tolist()
         ),
     )
 
 
-def _tally(values: Iterator[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
+def _tally(kinds: Mapping[Kind, int]) -> dict[str, int]:
+    found = Counter[str]()
+    for kind, n in kinds.items():
+        found[kind.status] += n
+    return found
 
 
 def counts_of(tally: Tally, findings: Findings) -> Counts:
@@ -83,7 +87,7 @@ def _needs_completeness(name: str) -> bool:
     return f"{base}@k" in RETRIEVAL and RETRIEVAL[f"{base}@k"].needs_completeness
 
 
-def provenance_of(columns: RetrievalColumns, config: Config, paths: Mapping[str, str]) -> Provenance:
+def provenance_of(columns: RetrievalRows, config: Config, paths: Mapping[str, str]) -> Provenance:
     """What no digest covers: the tool, the inputs' paths and the search's own latencies."""
     given = np.sort(columns.latency_ms[~np.isnan(columns.latency_ms)]).tolist()
     files = [("fragments", *split_name(path)[::-1]) for path in config.fragments]

@@ -1,4 +1,4 @@
-"""Ranked results in parts: several processes align their share of one file, and the parts come together exactly.
+"""Ranked results in parts: several processes align and measure their share of one file, and the parts come together exactly.
 
 A part that meets anything to report gives up, and so does a query that stands in two parts: the whole file is then read again
 in one process, by which every fault is told with its line.
@@ -16,16 +16,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripos.checks.stamps import Stamps
-from tripos.columns.align import Aligner, Reading
+from tripos.columns.align import Aligner, Aside, Reading
+from tripos.columns.judged import Judged
 from tripos.columns.slots import Part
 from tripos.contracts.config import SearchConfig
 from tripos.contracts.reports import Component
-from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
+from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Findings, TriposError
 from tripos.files.ranked import Form, Piece, pieces, read_piece
+from tripos.files.spool import Spool
+from tripos.measures.block import ROWS
+from tripos.measures.scores import Plan, Scores
 
 Progress = Callable[[int, int], None]
 
@@ -41,23 +45,60 @@ class Job:
     """Everything that a share of the work needs."""
 
     path: str
-    judgments: Sequence[RetrievalJudgment]
+    judgments: Judged
     reading: Reading
     components: Mapping[str, Component]
     search: SearchConfig
+    plan: Plan
     workers: int = 0
     memory_limit: int = 0
 
 
-def align_file(job: Job, progress: Progress | None) -> tuple[Aligner, Stamps]:
-    """Align a file of ranked results, in as many processes as it pays; faults go to the job's findings."""
+class Message(NamedTuple):
+    """What a child sends when it is done."""
+
+    part: Part
+    stamps: Stamps
+    scores: Any
+    form: str | None
+
+
+class Share:
+    """A share of the work: aligns rows in batches, and measures each batch as it is full."""
+
+    def __init__(self, job: Job, aside: Aside | None = None, findings: Findings | None = None) -> None:
+        reading = replace(job.reading, findings=findings) if findings is not None else job.reading
+        self.aligner = Aligner(job.judgments, reading, aside)
+        self.stamps, self.scores = Stamps(job.components, job.search), Scores(job.plan)
+
+    def take(self, row: RankedRow) -> None:
+        """Align one row."""
+        self.aligner.take(row)
+        if len(self.aligner.taken) >= ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Measure what was aligned since the last batch."""
+        if self.aligner.taken:
+            self.scores.add(self.aligner.batch())
+
+    def finish(self) -> None:
+        """Count in the rows that nothing came for."""
+        self.flush()
+        for columns in self.aligner.missing(ROWS):
+            self.scores.add(columns)
+
+
+def align_file(job: Job, progress: Progress | None) -> Share:
+    """Align and measure a file of ranked results, in as many processes as it pays; faults go to the job's findings."""
     workers = job.workers or _workers(job.path)
+    done = None
     if workers > 1 and _can_fork():
         with pieces(job.path, workers, job.memory_limit, relaxed=_is_relaxed(job)) as found:
-            aligned = _in_processes(job, found, workers, progress) if len(found) > 1 else None
-        if aligned is not None:
-            return aligned
-    return _whole(job, progress)
+            done = _in_processes(job, found, workers, progress) if len(found) > 1 else None
+    done = done or _whole(job, progress)
+    done.finish()
+    return done
 
 
 def _workers(path: str) -> int:
@@ -73,22 +114,21 @@ def _can_fork() -> bool:
     return sys.platform != "win32" and "fork" in multiprocessing.get_all_start_methods()
 
 
-def _whole(job: Job, progress: Progress | None) -> tuple[Aligner, Stamps]:
+def _whole(job: Job, progress: Progress | None) -> Share:
     """All of the file in this process."""
-    aligner, stamps = Aligner(job.judgments, job.reading), Stamps(job.components, job.search)
-    total, n = len(aligner.rows), 0
-    form = Form()
+    share, findings = Share(job), job.reading.findings
+    total, n, form = len(job.judgments), 0, Form()
     with pieces(job.path, 1, job.memory_limit, relaxed=_is_relaxed(job)) as found:
         for piece in found:
-            for row in stamps.watch(read_piece(piece, job.reading.findings, form, **_relaxed(job))):
+            for row in share.stamps.watch(read_piece(piece, findings, form, **_relaxed(job))):
                 n += 1
                 if progress and n % _TELL_EVERY == 0:
                     progress(n, total)
-                if aligner.is_new(row.query_id):
-                    aligner.take(row)
+                if share.aligner.is_new(row.query_id):
+                    share.take(row)
                 else:
-                    job.reading.findings.error("duplicate_id", row.place, "query_id", f'"{row.query_id}" stands in two places')
-    return aligner, stamps
+                    findings.error("duplicate_id", row.place, "query_id", f'"{row.query_id}" stands in two places')
+    return share
 
 
 def _is_relaxed(job: Job) -> bool:
@@ -99,32 +139,43 @@ def _relaxed(job: Job) -> dict[str, bool]:
     return {"lenient": job.reading.options.lenient, "allow_extra": job.reading.options.allow_extra}
 
 
-def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Progress | None) -> tuple[Aligner, Stamps] | None:
+def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Progress | None) -> Share | None:
     """All parts in several processes; None where one of them gave up, or a query stands in two."""
-    aligner, stamps = Aligner(job.judgments, job.reading), Stamps(job.components, job.search)
-    with _processes(aligner.rows, job, [parts[n::workers] for n in range(workers)]) as connections:
+    whole = Share(job)
+    shares = [own for n in range(workers) if (own := parts[n::workers])]
+    asides = [(Spool.shared(), Spool.shared()) for _ in shares]
+    with _processes(job, shares, asides) as connections:
         done = dict.fromkeys(connections, 0)
         forms: set[str | None] = {None}
-        open_ones = set(connections)
-        while open_ones:
-            for connection in wait(list(open_ones)):
+        waiting = dict(zip(connections, asides, strict=True))
+        while waiting:
+            for connection in wait(list(waiting)):
                 assert isinstance(connection, Connection)
                 message = _received(connection)
                 if isinstance(message, int):
                     done[connection] += message
                     if progress:
-                        progress(sum(done.values()), len(aligner.rows))
+                        progress(sum(done.values()), len(job.judgments))
                     continue
-                open_ones.discard(connection)
+                aside = waiting.pop(connection)
                 if isinstance(message, str):
                     raise TriposError(f"a worker process failed: {message}")
-                if message is None or not aligner.absorb(message[0]):
+                if message is None or not _absorbed(whole, message, aside):
                     return None
-                stamps.absorb(message[1])
-                forms.add(message[2])
+                forms.add(message.form)
                 if len(forms) > 2:
                     return None
-    return aligner, stamps
+    return whole
+
+
+def _absorbed(whole: Share, message: Message, aside: Aside) -> bool:
+    """Whether a child's share could be taken: no query of it came before."""
+    stories, batches = (shelf.adopted_by(spool) for shelf, spool in zip(message.part.shelves, aside, strict=True))
+    if not whole.aligner.absorb(replace(message.part, stories=stories, batches=batches)):
+        return False
+    whole.stamps.absorb(message.stamps)
+    whole.scores.merge(message.scores)
+    return True
 
 
 def _received(connection: Connection) -> Any:
@@ -135,17 +186,15 @@ def _received(connection: Connection) -> Any:
 
 
 @contextlib.contextmanager
-def _processes(rows: Sequence[RetrievalJudgment], job: Job, shares: Sequence[Sequence[Piece]]) -> Iterator[list[Connection]]:
+def _processes(job: Job, shares: Sequence[Sequence[Piece]], asides: Sequence[Aside]) -> Iterator[list[Connection]]:
     """One forked process a share; all are ended when the block is left."""
     context = multiprocessing.get_context("fork")
     started, connections = [], []
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may come between a fork and its being on the list
-        for share in shares:
-            if not share:
-                continue
+        for share, aside in zip(shares, asides, strict=True):
             mine, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=_work, args=(theirs, rows, job, share), daemon=True)
+            process = context.Process(target=_work, args=(theirs, job, share, aside), daemon=True)
             with warnings.catch_warnings():
                 # the parent's other threads are those of a linear-algebra library, which no child calls
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -163,20 +212,19 @@ def _processes(rows: Sequence[RetrievalJudgment], job: Job, shares: Sequence[Seq
             process.join()
 
 
-def _work(connection: Connection, rows: Sequence[RetrievalJudgment], job: Job, share: Sequence[Piece]) -> None:
-    """A child's share: send counts of rows as they are read, then the part, or None to give up."""
+def _work(connection: Connection, job: Job, pieces_of_it: Sequence[Piece], aside: Aside) -> None:
+    """A child's share: send counts of rows as they are read, then what came of them, or None to give up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    findings = Findings()
-    aligner = Aligner(rows, replace(job.reading, findings=findings))
-    stamps = Stamps(job.components, job.search)
-    message: tuple[Part, Stamps, str | None] | str | None = None
-    form = Form()
+    findings, form = Findings(), Form()
+    message: Message | str | None = None
     try:
-        found = (row for piece in share for row in read_piece(piece, findings, form, **_relaxed(job)))
-        if _taken(aligner, stamps, found, connection):
-            message = (aligner.part(), stamps, form.name)
+        share = Share(job, aside, findings)
+        found = (row for piece in pieces_of_it for row in read_piece(piece, findings, form, **_relaxed(job)))
+        if _taken(share, found, connection):
+            share.flush()
+            message = Message(share.aligner.part(), share.stamps, share.scores.state, form.name)
     except TriposError:
         pass  # the whole file is read again, by which it is told in its place
     except Exception as error:  # noqa: BLE001 - a fault of ours is told by the parent, which has the terminal
@@ -186,13 +234,13 @@ def _work(connection: Connection, rows: Sequence[RetrievalJudgment], job: Job, s
         connection.close()
 
 
-def _taken(aligner: Aligner, stamps: Stamps, rows: Iterator[RankedRow], connection: Connection) -> bool:
+def _taken(share: Share, rows: Iterator[RankedRow], connection: Connection) -> bool:
     """Whether all rows were taken with nothing to report; tells the parent how many are through."""
-    findings = aligner.reading.findings
-    for n, row in enumerate(stamps.watch(rows), 1):
+    findings = share.aligner.reading.findings
+    for n, row in enumerate(share.stamps.watch(rows), 1):
         if n % _TELL_EVERY == 0:
             connection.send(_TELL_EVERY)
-        if findings.n_errors or not aligner.is_new(row.query_id):
+        if findings.n_errors or not share.aligner.is_new(row.query_id):
             return False
-        aligner.take(row)
+        share.take(row)
     return not findings.n_errors

@@ -17,12 +17,12 @@ from tripos.contracts.generation import (
     Status,
 )
 from tripos.fingerprint import (
-    ANSWERED_FIELDS,
     EXCLUDED,
-    JUDGED_FIELDS,
     answer_content,
+    answered_fields,
     digest,
     generation_judgment_content,
+    judged_fields,
 )
 
 JUDGED: dict[str, Any] = {
@@ -101,7 +101,7 @@ def test_a_combined_row_has_the_digests_of_its_two_parts_and_no_field_more() -> 
     row = GenerationRow.model_validate({**JUDGED, **ANSWERED})
     assert digest(generation_judgment_content(row)) == judged()
     assert digest(answer_content(row)) == answered()
-    left = GenerationRow.model_fields.keys() - JUDGED_FIELDS - ANSWERED_FIELDS
+    left = GenerationRow.model_fields.keys() - judged_fields() - answered_fields()
     assert left <= EXCLUDED["GenerationJudgment"].keys() | EXCLUDED["GenerationAnswer"].keys()
 
 

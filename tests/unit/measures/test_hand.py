@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from tests.builders import World, at, by_query, curve, evaluated, fragment, graded, judgment, listed, scored, single
-from tripos.contracts.reports import Ties
+from tripos.columns.groups import Group
+from tripos.contracts.reports import Interval, Ties
 from tripos.errors import UsageError
 from tripos.measures.block import discounts, exponential_gain
 from tripos.measures.exact import ExactSum
-from tripos.measures.intervals import RESAMPLES, Z, mean_intervals, quantile, wilson
+from tripos.measures.intervals import RESAMPLES, Z, mean_intervals, normal_of_sums, quantile, wilson
+from tripos.measures.totals import Members
 
 FOUR = 5e-5
 """Half of the fourth decimal: for figures quoted to four."""
@@ -484,6 +486,29 @@ def test_quantiles_are_interpolated() -> None:
     # of 10, 20, 40: place .5 · 2 = 1 → 20; place .75 · 2 = 1.5 → 20 + .5 · 20 = 30; nothing has none
     assert (quantile([10, 20, 40], 0.5), quantile([10, 20, 40], 0.75)) == (20, 30)
     assert (quantile([7], 0.99), quantile([], 0.5)) == (7, None)
+
+
+def test_normal_interval_from_sums() -> None:
+    # values 0, 1/2, 1 in units of 2^-30: mean 1/2, deviations squared 1/4 + 0 + 1/4 = 1/2; variance 1/4, standard error
+    # sqrt(1/4 / 3) = .288675; 1.96 times that is .565793
+    half = 1 << 29
+    interval = normal_of_sums(3, 3 * half, half**2 + (2 * half) ** 2)
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((0.5 - 0.5657927, 0.5 + 0.5657927), abs=1e-6)
+    assert interval.method == "normal"
+    assert normal_of_sums(1, half, half**2) is None, "one row has no deviation"
+    assert normal_of_sums(2, 2 * half, 2 * half**2) == Interval(low=0.5, high=0.5, method="normal")
+
+
+# ---- groups
+
+
+def test_groups_of_one_kind_that_share_rows() -> None:
+    # a row is in one group of a kind at most, but nothing breaks where a caller has it otherwise
+    groups = [Group("all", "all", np.arange(4)), Group("x", 1, np.array([0, 1])), Group("x", 2, np.array([1, 3]))]
+    members = Members.of(groups, 4)
+    found = [{int(codes[row]) for codes in members.codes} - {3} for row in range(4)]
+    assert found == [{0, 1}, {0, 1, 2}, {0}, {0, 2}]
 
 
 # ---- exact sums

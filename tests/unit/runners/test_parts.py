@@ -583,3 +583,13 @@ def test_few_open_files_are_enough(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert found == outcome(config)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_evaluation_that_keeps_no_misses_counts_them(workers: int, tmp_path: Path) -> None:
+    config = written(tmp_path, b"".join(lines_of(rows_of("columnar"))))
+    whole, bare = (evaluate(config, Options(workers=workers), keep_misses=keep) for keep in (True, False))
+    assert whole.report == bare.report
+    assert len(whole.misses) == whole.report.missed > 0
+    with pytest.raises(ValueError, match="keep_misses"):
+        _ = bare.misses

@@ -15,6 +15,7 @@ from tripos.contracts.retrieval import ColumnarResults, FlatResult, RankedRow
 from tripos.errors import Findings, InputError, Place, UsageError, suggest
 from tripos.files.jsonl import dump_line, validated
 from tripos.files.streams import open_bytes
+from tripos.fingerprint import eight_bytes_each
 
 Layout = Literal["flat", "columnar"]
 
@@ -40,7 +41,7 @@ SORTED_FROM = "tripos_row"
 _REQUIRED = {"flat": ("query_id", "fragment_id", "rank"), "columnar": ("query_id", "fragment_ids")}
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _NUMBERS = {*_INTEGERS, "DOUBLE", "FLOAT"}
-_CHUNK = 500_000
+_CHUNK = 200_000
 _QUERIES = 2_000
 _MAX_LINE = 1 << 30
 _MOST = 1 << 50
@@ -142,12 +143,14 @@ def _query_end(connection: duckdb.DuckDBPyConnection, path: str, row: int, rows:
 def is_clustered(path: str) -> bool:
     """Whether the rows of each query of a flat file stand together."""
     sql = """
-        SELECT count(*) FILTER (changed), count(DISTINCT query_id)
-        FROM (SELECT query_id, query_id IS DISTINCT FROM lag(query_id) OVER () AS changed FROM read_parquet($1))
+        SELECT count(*) FROM (
+            SELECT max(file_row_number) - min(file_row_number) + 1 AS width, count(*) AS n
+            FROM read_parquet($1, file_row_number = true) GROUP BY query_id
+        ) WHERE width <> n
     """
     with connect() as connection:
         found = connection.execute(sql, [literal(path)]).fetchone()
-    return found is None or found[0] <= found[1]
+    return found is None or found[0] == 0
 
 
 def clustered(path: str, target: str, memory_limit: int) -> None:
@@ -179,6 +182,11 @@ class Slice(NamedTuple):
         """Whether the file is a sorted copy of the user's."""
         return self.file != self.shown
 
+    @property
+    def range(self) -> list[Any]:
+        """The parameters of `select`."""
+        return [literal(self.file), self.start, self.stop]
+
     def select(self, columns: str) -> str:
         """SQL for these columns of rows $2..$3−1 of file $1."""
         source = "read_parquet($1, file_row_number = true)"
@@ -193,16 +201,94 @@ def read_table(part: Slice, findings: Findings) -> Iterator[RankedRow]:
 
 def _flat(connection: duckdb.DuckDBPyConnection, part: Slice, findings: Findings) -> Iterator[RankedRow]:
     """Rows of a flat file, in chunks that end where a query ends."""
-    own = [SORTED_FROM] if part.is_sorted_copy else []
-    sql = part.select(", ".join([*map(_typed, part.table.columns), *own]))
     start, stop = part.start, part.stop
     while start < stop:
         end = min(start + _CHUNK, stop)
         end = end if end == stop else min(_query_end(connection, part.file, end, part.table.rows), stop)
-        found = connection.execute(sql, [literal(part.file), start, end]).fetchnumpy()
-        columns = {name: array.tolist() for name, array in found.items()}
-        yield from _queries(columns, Place(part.shown, start + 1), findings)
+        chunk = part._replace(start=start, stop=end)
+        rows = _quick_queries(connection, chunk)
+        yield from _read_queries(connection, chunk, findings) if rows is None else rows
         start = end
+
+
+def _read_queries(connection: duckdb.DuckDBPyConnection, part: Slice, findings: Findings) -> Iterator[RankedRow]:
+    """The queries of one chunk, every result looked at."""
+    own = [SORTED_FROM] if part.is_sorted_copy else []
+    found = connection.execute(part.select(", ".join([*map(_typed, part.table.columns), *own])), part.range).fetchnumpy()
+    columns = {name: array.tolist() for name, array in found.items()}
+    return _queries(columns, Place(part.shown, part.start + 1), findings)
+
+
+class _Run(NamedTuple):
+    """A query's rows in a chunk: where they begin and the number that the user knows, how many, and what they hold.
+
+    `joined` is the ids with NUL between them, `ranks` one character a rank: in one order, whatever it is.
+    """
+
+    query_id: str
+    first: int
+    number: int
+    n: int
+    is_plain: bool
+    joined: str
+    ranks: str
+
+
+def _quick_queries(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterator[RankedRow] | None:
+    """The queries of one chunk, checked as whole columns; None where one is not plain, for the row reader to look at."""
+    runs = _runs(connection, part)
+    if runs is None:
+        return None
+    scores = None
+    if "score" in part.table.columns:
+        scores = connection.execute(part.select("score::DOUBLE AS score"), part.range).fetchnumpy()["score"]
+    return (_quick_row(run, scores, run.first - part.start, part.shown) for run in runs)
+
+
+def _quick_row(run: _Run, scores: Any, at: int, shown: str) -> RankedRow:
+    """One query's row; its scores are those from `at` on."""
+    place, ids = Place(shown, run.number + 1), run.joined.split("\0")
+    if scores is None:
+        return RankedRow(place, run.query_id, ids, in_order=True, joined=run.joined)
+    own = scores[at : at + run.n]
+    given = own.tolist()
+    in_order, packed = given == sorted(given, reverse=True), eight_bytes_each(own.tobytes())
+    return RankedRow(place, run.query_id, ids, given, in_order=in_order, joined=run.joined, packed=packed)
+
+
+_MOST_RANKS = 50_000
+_RANKS = "".join(map(chr, range(1, _MOST_RANKS)))
+"""Ranks 1, 2, 3 … as characters."""
+
+_PLAIN = """
+    count(fragment_id) = count(*) AND min(strlen(fragment_id)) > 0
+    AND min(try_cast(rank AS BIGINT) - file_row_number) = max(try_cast(rank AS BIGINT) - file_row_number)
+"""
+_FINITE = "AND count(score) = count(*) AND min(score::DOUBLE) > '-inf'::DOUBLE AND max(score::DOUBLE) < 'inf'::DOUBLE"
+"""NaN is the greatest of all in DuckDB."""
+
+
+def _runs(connection: duckdb.DuckDBPyConnection, part: Slice) -> list[_Run] | None:
+    """The runs of one query each that make up a chunk; None where one is not plain, or they are no runs.
+
+    DuckDB need not join strings in the order of rows: that the ranks, joined beside the ids, come as 1, 2, 3 … shows that it
+    did, and that they fall behind the row numbers by the same everywhere that scores stand in that order, too.
+    """
+    number = f"arg_min({SORTED_FROM}, file_row_number)" if part.is_sorted_copy else "min(file_row_number)"
+    plain = _PLAIN + (_FINITE if "score" in part.table.columns else "")
+    ranks = f"string_agg(chr(greatest(0, least(rank, {_MOST_RANKS}))::INTEGER), '')"
+    sql = part.select(
+        f"query_id, min(file_row_number) AS first, {number}, count(*), {plain}, string_agg(fragment_id, chr(0)), {ranks}"
+    )
+    runs = [_Run(*row) for row in connection.execute(f"{sql} GROUP BY query_id ORDER BY first", part.range).fetchall()]
+    at = part.start
+    for run in runs:
+        if not run.is_plain or run.first != at or not run.query_id or "\0" in run.query_id:
+            return None
+        if run.ranks != _RANKS[: run.n] or run.joined.count("\0") != run.n - 1:
+            return None
+        at += run.n
+    return runs if at == part.stop else None
 
 
 def _typed(column: str) -> str:
@@ -310,7 +396,7 @@ def _is_object(text: str | None) -> bool:
 def _records(connection: duckdb.DuckDBPyConnection, part: Slice) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows of a file as dictionaries, each with its number from 1."""
     columns, number = part.table.columns, part.start
-    found = connection.execute(part.select(", ".join(map(_typed, columns))), [literal(part.file), part.start, part.stop])
+    found = connection.execute(part.select(", ".join(map(_typed, columns))), part.range)
     while rows := found.fetchmany(_QUERIES):
         for row in rows:
             number += 1
