@@ -23,6 +23,7 @@ from tripos.measures.aggregate import population
 from tripos.measures.block import Block, blocks
 from tripos.measures.generation_parts import members, outage
 from tripos.measures.record import NO_RESULTS, Measure, Values
+from tripos.measures.steps import Stepped, Steps
 from tripos.runners.corpus import CorpusEvaluation
 from tripos.runners.generation import GenerationEvaluation
 from tripos.runners.retrieval import Evaluation
@@ -48,10 +49,10 @@ def _of_block(block: Block, records: Sequence[tuple[Measure, list[str]]]) -> Ite
     """Each name's values on the rows of a block."""
     positive, complete = block.columns.positive[block.start : block.stop], block.column("state") == OK
     for record, names in records:
-        values: Values = record.function(block)
-        state = _state(record, values, population(record, positive), complete)
+        values: Values | Stepped = record.function(block)
+        state = _state(record, values.undefined, population(record, positive), complete)
         for name in names:
-            yield name, Column(_at(values, name, block.column("depth")), state)
+            yield name, Column(_at(values.value, name, block.column("depth")), state)
 
 
 def corpus_rows(made: CorpusEvaluation) -> Rows:
@@ -62,7 +63,7 @@ def corpus_rows(made: CorpusEvaluation) -> Rows:
         found: dict[str, Column] = {}
         for record, own in _by_record(names, "corpus"):
             values: Values = record.function(columns)
-            state = _state(record, values, population(record, columns.positive), columns.complete)
+            state = _state(record, values.undefined, population(record, columns.positive), columns.complete)
             found |= dict.fromkeys(own, Column(values.value, state))
         return found
 
@@ -128,23 +129,19 @@ def _by_record(names: Sequence[str], layer: Layer) -> list[tuple[Measure, list[s
     return list(found.values())
 
 
-def _at(values: Values, name: str, depth: Ints) -> Floats:
+def _at(value: Steps | Floats, name: str, depth: Ints) -> Floats:
     """The values at the cutoff that a name has; shape (n,)."""
+    if not isinstance(value, Steps):
+        return value
     cutoff = name.partition("@")[2]
-    if not cutoff:
-        return values.value
-    if cutoff == "case":
-        own: Floats = np.take_along_axis(values.value, depth[:, None] - 1, axis=1)[:, 0]
-        return own
-    at: Floats = values.value[:, int(cutoff) - 1]
-    return at
+    return value.at(depth if cutoff == "case" else np.full(len(depth), int(cutoff)))
 
 
-def _state(record: Measure, values: Values, member: Bools, complete: Bools) -> Ints:
+def _state(record: Measure, undefined: Ints, member: Bools, complete: Bools) -> Ints:
     """What each row is to a measure, as `measures/aggregate.py` counts it."""
     dynamic = 1 + list(record.reasons).index(NO_RESULTS) if NO_RESULTS in record.reasons else -1
-    open_rows = (values.undefined == 0) | (values.undefined == dynamic)
-    choices = [member & ~complete & open_rows, member & complete & (values.undefined == 0)]
+    open_rows = (undefined == 0) | (undefined == dynamic)
+    choices = [member & ~complete & open_rows, member & complete & (undefined == 0)]
     return np.select(choices, [INCOMPLETE, DEFINED], default=UNDEFINED)
 
 

@@ -152,7 +152,7 @@ def eval_retrieval(
         paths=paths,
         progress=progress,
         against=base,
-        keep_misses=folder is not None or storing is not None,
+        keep_misses=folder is not None or history is not None,
     )
     progress.clear()
     tell_warnings(outcome.findings)

@@ -76,11 +76,6 @@ def _interval(ci: Any) -> dict[str, Any]:
     return {} if ci is None else {"ci_low": ci.low, "ci_high": ci.high, "ci_method": ci.method}
 
 
-def sorted_by_id(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows by query id, byte for byte as Python compares strings."""
-    return sorted(rows, key=lambda row: row["query_id"])
-
-
 def refuse_changed(path: str | None, now: str | None, evaluated: str | None) -> None:
     """Raise InputError where an input, read a second time, is not what was evaluated."""
     if now != evaluated:
