@@ -95,7 +95,7 @@ def judgments_digest(row: dict[str, Any]) -> str | None:
 
 @pytest.mark.parametrize("field", sorted(Fragment.model_fields))
 def test_every_fragment_field_moves_component_a(field: str) -> None:
-    assert field in FRAGMENT_CHANGES, f"{field}: decide whether component A covers it, in fingerprint.py, and add it here"
+    assert field in FRAGMENT_CHANGES, f"{field}: decide whether component A covers it, in fingerprint/, and add it here"
     if field == "text_sha256":  # its value follows from the text; a catalogue of the same text has the same digest
         from tripos.contracts.fragments import text_digest
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
 import tripos
 from tests.builders import World, evaluated, judgment, listed
-from tests.unit.store.history import ask, contents, keep
+from tests.unit.store.history import ask, contents, day, keep
 from tripos.errors import Findings, InputError, UsageError
 from tripos.runners.retrieval import per_query_rows
 from tripos.store.checking import check_store
@@ -167,6 +168,19 @@ def test_connect_gives_every_view(tmp_path: Path) -> None:
         with tripos.connect(tmp_path) as connection:
             assert {name for (name,) in connection.execute("SHOW TABLES").fetchall()} == set(TABLES)
             assert connection.execute("SELECT count(*) FROM runs").fetchall() == [(number,)]
+
+
+def test_the_example_in_the_docs_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path / "engagement" / "store", GOOD, 1)
+    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(example, names)
+    assert "2026-01-01 12:00:00" in capsys.readouterr().out
+    assert names["trend"] == [(day(1).replace(tzinfo=None), "passed", None)]
 
 
 def test_connecting_changes_nothing(tmp_path: Path) -> None:

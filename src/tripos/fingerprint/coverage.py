@@ -1,0 +1,101 @@
+"""Which fields no digest covers, each with the reason."""
+
+from __future__ import annotations
+
+EXCLUDED: dict[str, dict[str, str]] = {
+    "Fragment": {
+        "text": "covered by text_sha256, so that a catalogue without texts has the digest of the full corpus",
+        "source_id": "covered by its resolved value",
+    },
+    "RetrievalJudgment": {
+        "review_status": "selects the rows: only reviewed ones are digested",
+        "information_need": "a note to reviewers",
+        "notes": "a note to reviewers",
+        "reviewer": "who reviewed decides no number",
+        "reviewed_at": "when it was reviewed decides no number",
+        "source_file": "provenance",
+        "tags": "a note to reviewers",
+        "metadata": "the user's own",
+    },
+    "GenerationJudgment": {
+        "review_status": "selects the rows: only reviewed ones are digested",
+        "notes": "a note to reviewers",
+        "reviewer": "who reviewed decides no number",
+        "reviewed_at": "when it was reviewed decides no number",
+        "metadata": "the user's own",
+    },
+    "Requirement": {"text": "the fact in words, for reviewers"},
+    "GenerationAnswer": {
+        "query": "checked to be the judged text",
+        "model": "must agree with the report's model",
+        "system_fingerprint": "checked against the retrieval report",
+        "latency_ms": "a clock reading",
+        "metadata": "the user's own",
+    },
+    "CorpusJudgment": {
+        "review_status": "selects the rows: only reviewed ones are digested",
+        "notes": "a note to reviewers",
+        "reviewer": "who reviewed decides no number",
+        "reviewed_at": "when it was reviewed decides no number",
+        "source_file": "provenance",
+        "tags": "a note to reviewers",
+        "metadata": "the user's own",
+    },
+    "CorpusResult": {
+        "latency_ms": "a clock reading",
+        "system_fingerprint": "checked against the retrieval report",
+        "metadata": "the user's own",
+    },
+    "FanOut": {"latency_ms": "a clock reading"},
+    "FanOutHit": {"score": "the list order decides every figure; scores may not contradict it"},
+    "Config": {
+        "name": "a label, kept in the report itself",
+        "scope": "kept in the report itself; certification asks for full",
+        "ranked_results": "a path; the content has results_digest",
+        "timings": "a path to clock readings",
+        "run": "a path",
+        "corpus": "paths; the contents have their digests in the corpus report",
+        "generation": "its parts are covered or excluded one by one (GenerationConfig)",
+        "gates": "thresholds decide the verdict, no figure; kept in the report itself",
+        "store": "a path",
+        "certification": "what a certificate demands decides no figure; kept in the certificate itself",
+    },
+    "JudgmentsConfig": {
+        "retrieval": "a path; the content is component B",
+        "generation": "a path; the content has the judgments_digest of the generation report",
+        "corpus": "a path; the content has the judgments_digest of the corpus report",
+    },
+    "GenerationConfig": {
+        "input": "a path; the content has judgments_digest and answers_digest",
+        "answers": "a path; the content has answers_digest",
+        "retrieval_report": "a path; its fingerprint is taken over",
+        "model": "what is measured, no way of measuring; kept in the report itself",
+        "approved_judges": "approval changes no figure; kept in provenance",
+        "faithfulness_target": "a target, kept in the report itself; binds qualified alone",
+        "qualified_answer_target": "a target, kept in the report itself",
+        "abstention_target": "a target, kept in the report itself",
+        "dropped_gates": "gates decide the verdict, no figure; kept in the report itself",
+    },
+    "CorpusConfig": {
+        "results": "a path; the content has the results_digest of the corpus report",
+        "retrieval_report": "a path; its fingerprint is taken over",
+    },
+    "CertificationConfig": {
+        "layers": "which layers a certificate covers",
+        "min_limit": "a demand on depth.limit, which component D covers",
+        "binding": "a demand on stamps, whose state is in the reports",
+        "approved_judges": "a path; the approval is in the certificate",
+    },
+    "SearchConfig": {},
+    "DepthConfig": {},
+    "RankedRow": {
+        "rank": "must agree with the position in the list",
+        "source_id": "must agree with the corpus; without one nothing certifies",
+        "collection": "no retrieval figure depends on it",
+        "latency_ms": "a clock reading",
+        "corpus_digest": "a claim about component A, checked against it",
+        "policy_digest": "a claim about component C, checked against it",
+        "metadata": "the user's own",
+    },
+}
+"""Fields of the contracts that no digest covers, each with the reason. A test walks every field: it is here or in a digest."""
