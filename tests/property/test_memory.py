@@ -118,7 +118,9 @@ def test_no_allocation_stays(way: str, tmp_path: Path) -> None:
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < times * 2 * KB
+    assert (
+        grown < times * 8 * KB
+    )  # numpy keeps some tens of KB of small blocks for later; one kept report is larger than 8 KB a run
     assert open_files() == files
     assert multiprocessing.active_children() == []
 
