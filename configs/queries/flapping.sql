@@ -1,7 +1,7 @@
 -- title: Flapping
 -- meaning: Queries that went from passing to failing or back between successive executions, over a system's last ones.
 -- parameter last whole = 10: Executions to look back over, of each system.
--- parameter layer text = retrieval: retrieval, generation or corpus.
+-- parameter layer layer = retrieval: retrieval, generation or corpus.
 -- parameter name text = %: The system's name; % stands for any.
 -- looks back: last
 WITH series AS (

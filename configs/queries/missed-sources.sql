@@ -1,7 +1,7 @@
 -- title: Sources most often missed
 -- meaning: Expected sources that were not found, over the last executions of each system: how often, and for how many queries.
 -- parameter last whole = 5: Executions to look back over, of each system.
--- parameter layer text = retrieval: retrieval or corpus.
+-- parameter layer layer = retrieval: retrieval or corpus.
 -- parameter name text = %: The system's name; % stands for any.
 -- parameter most whole = 20: Rows shown.
 -- looks back: last

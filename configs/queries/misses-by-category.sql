@@ -1,7 +1,7 @@
 -- title: Misses by category over time
 -- meaning: Scored and failed queries of each category in each of the last executions of a system, latest first.
 -- parameter last whole = 5: Executions to look back over, of each system.
--- parameter layer text = retrieval: retrieval, generation or corpus.
+-- parameter layer layer = retrieval: retrieval, generation or corpus.
 -- parameter name text = %: The system's name; % stands for any.
 -- looks back: last
 WITH series AS (

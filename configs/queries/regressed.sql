@@ -1,6 +1,6 @@
 -- title: Regressed since the last run
 -- meaning: Queries that fail in the latest execution of a system and did not in the one before it.
--- parameter layer text = retrieval: retrieval, generation or corpus.
+-- parameter layer layer = retrieval: retrieval, generation or corpus.
 -- parameter name text = %: The system's name; % stands for any.
 -- looks back: 2
 WITH series AS (

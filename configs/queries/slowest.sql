@@ -1,7 +1,7 @@
 -- title: Slowest queries
 -- meaning: Queries by their median latency over the last executions of each system, in milliseconds.
 -- parameter last whole = 5: Executions to look back over, of each system.
--- parameter layer text = retrieval: retrieval, generation or corpus.
+-- parameter layer layer = retrieval: retrieval, generation or corpus.
 -- parameter name text = %: The system's name; % stands for any.
 -- parameter most whole = 20: Rows shown.
 WITH series AS (

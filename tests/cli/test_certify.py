@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -131,6 +132,7 @@ def test_what_fails_comes_first_with_its_difference_and_a_fix(full: FullRun) -> 
         (["certify", "--verify", "full/certificate.json", "--format", "junit"], "told as text"),
         (["certify", "full", "--output", "full/golden.jsonl"], "is an input of this command"),
         (["certify", "full", "--format", "pdf"], "'pdf' is not one of"),
+        (["certify", "full", "--format", "junit", "--json"], "give one of the two"),
     ],
 )
 def test_wrong_arguments_exit_2(full: FullRun, arguments: list[str], words: str) -> None:
@@ -237,7 +239,86 @@ def test_rows_kept_apart_are_told(full: FullRun) -> None:
     document = json.loads(full.certify("--json").out)
     assert document["verdict"]["status"] == "certified"
     assert document["rests_on"]["chosen_on"] == "rows_kept_apart"
-    assert document["rests_on"]["told"][0] == "settings can have been chosen on 1 rows that are not among the 2 certified"
+    assert document["rests_on"]["told"][3] == "settings can have been chosen on 1 rows that are not among the 2 certified"
+
+
+def test_what_nothing_was_asked_of_is_told(full: FullRun) -> None:
+    """Gates that were dropped, a layer left out, rows taken out of the exam, stamps left away: each can be read off."""
+    refused = {"query_id": "q9", "query": "What of q9?", "expected_sources": ["s1"], "should_match": True}
+    rows = [refused | {"category": "structural", "review_status": "rejected"}]
+    rows += [refused | {"query_id": "q8", "query": "What of q8?", "category": "calibration", "review_status": "reviewed"}]
+    full.put("golden", full.rows("golden") + rows)
+    partly = [
+        row | ({"expected_answerable": "partial"} if row["query_id"] == "q1" else {}) for row in full.rows("answers_golden")
+    ]
+    full.put("answers_golden", partly)
+    full.change("ranked-results", lambda row: row.pop("policy_digest"))
+    full.configure(SETTINGS | {"gates": {}, "certification": SETTINGS["certification"] | {"binding": "declared"}})
+    full.put("ranked-results", [*full.rows("ranked-results"), {"query_id": "q8", "fragment_ids": ["s1::f1"], "scores": [0.9]}])
+    full.change("ranked-results", lambda row: row.pop("corpus_digest", None))
+    full.evaluate()
+    document = json.loads(full.certify("--json", "--layer", "generation").out)
+    assert document["verdict"]["status"] == "certified", document["verdict"]
+    assert document["rests_on"]["told"][:7] == [
+        "the configuration asks for corpus, too, which was left out (--layer)",
+        "retrieval, 3 rows scored; gates: none, its figures may be anything",
+        "retrieval: the system is declared: not every row carries its stamp",
+        "generation, 4 rows scored; gates: faithfulness ≥ 0.8, qualified ≥ 0.8, abstention ≥ 0.8",
+        "rows rejected in review, which no gate reads: 1 retrieval",
+        "calibration rows, which no gate reads: 1 retrieval",
+        "partly answerable rows, which no gate reads: 1 generation",
+    ]
+    alone = json.loads(run(full.folder, ["certify", "full", "--as-of", AS_OF, "--layer", "retrieval", "--json"]).out)
+    assert alone["rests_on"]["told"][0] == "no configuration was given: settings and gates are what the reports themselves say"
+
+
+def test_an_approval_that_ends_before_it_begins_is_no_approval(full: FullRun) -> None:
+    full.approve({**APPROVED, "from": "2027-12-31", "until": "2026-01-01"})
+    done = full.certify("--json")
+    assert done.code == 3
+    assert "judges[0].until  2026-01-01 is before from, 2027-12-31" in told(done, "judge-approved")
+
+
+@pytest.mark.parametrize(("path", "words"), [("x" * 5000, "no such file"), ("a\0b", "null character"), ("pipe", "no ordinary")])
+def test_a_report_that_names_what_is_no_file_is_told_and_not_waited_for(full: FullRun, path: str, words: str) -> None:
+    os.mkfifo(full.folder / "full/retrieval/pipe")
+    full.certify()
+    place = full.folder / "full/retrieval/report.json"
+    document = json.loads(place.read_bytes())
+    (entry,) = [entry for entry in document["provenance"]["inputs"] if entry["role"] == "ranked_results"]
+    entry["path"] = path
+    place.write_text(json.dumps(document))
+    done = full.certify("--json")
+    assert done.code == 3
+    assert words in told(done, "artifacts-present") + told(done, "reports-present")
+    assert not full.certificate.exists()
+    compared = run(full.folder, ["compare", "full/retrieval", "full/retrieval"])
+    assert compared.code == 3
+    assert len(compared.err.splitlines()) == 1
+
+
+def test_a_depth_that_is_no_number_is_a_finding(full: FullRun) -> None:
+    place = full.folder / "full/retrieval/report.json"
+    document = json.loads(place.read_bytes())
+    document["fingerprint"]["components"]["D"]["values"]["limit"] = "many"
+    place.write_text(json.dumps(document))
+    done = full.certify("--json")
+    assert done.code in (3, 4)
+    assert "fingerprints-follow" in of_their_own(done)
+
+
+@pytest.mark.parametrize("name", ["linked.json", "packed.json.gz"])
+def test_a_certificate_behind_a_link_or_packed_goes_too(full: FullRun, name: str) -> None:
+    """The certificate itself must go, and not its link alone."""
+    if name == "linked.json":
+        (full.folder / name).symlink_to("elsewhere.json")
+    assert full.certify("--output", name).code == 0
+    held = (full.folder / name).resolve()
+    assert held.exists()
+    full.approve({**APPROVED, "until": "2026-10-31"})
+    done = full.certify("--output", name)
+    assert (done.code, done.err) == (1, f"{name}: removed: the run is not certified\n")
+    assert not held.exists()
 
 
 def test_judgments_of_another_day_are_no_other_run(full: FullRun) -> None:
@@ -321,6 +402,18 @@ def test_verify_of_no_certificate(full: FullRun) -> None:
     assert 'is no certificate: is "tripos/retrieval-report@1"' in done.out
 
 
+@pytest.mark.parametrize("path", ["x" * 5000, "a\0b", "/dev/zero", "a\nINTACT · small"])
+def test_verify_of_paths_that_name_no_file(full: FullRun, path: str) -> None:
+    full.certify()
+    document = json.loads(full.certificate.read_bytes())
+    document["artifacts"][0]["path"] = path
+    full.certificate.write_text(json.dumps(document))
+    done = run(full.folder, ["certify", "--verify", "full/certificate.json"])
+    assert (done.code, done.err) == (1, "")
+    assert "missing: no such file (answers)" in done.out
+    assert not any(line.startswith("INTACT") for line in done.out.splitlines())
+
+
 def test_a_refusal_saved_as_a_certificate_is_none(full: FullRun) -> None:
     full.approve()
     (full.folder / "refused.json").write_text(full.certify("--json").out)
@@ -358,16 +451,24 @@ def test_committed_judgments_stand_in_the_certificate_with_blob_and_commit(
     done = full.certify("--json")
     assert of_their_own(done) == {"judgments-committed"}
     assert "full/routes.jsonl: is not committed" in told(done, "judgments-committed")
+    assert "judges.yaml: is not committed" in told(done, "judgments-committed")
+    git(full.folder, "add", "judges.yaml")
+    git(full.folder, "commit", "-q", "-m", "approved")
     git(full.folder, "add", "full/routes.jsonl")
     git(full.folder, "commit", "-q", "-m", "routes")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     done = full.certify("--json")
     monkeypatch.delenv("GIT_DIR")
-    assert done.code == 0, done.out
+    assert (done.code, statuses(done)["judgments-committed"]) == (0, "warned"), done.out
+    assert "the configuration is not committed" in told(done, "judgments-committed")
     committed = {entry["path"]: entry for entry in json.loads(done.out)["committed"]}
     assert committed["routes.jsonl"]["commit"] == git(full.folder, "rev-parse", "HEAD")
-    assert committed["golden.jsonl"]["commit"] == git(full.folder, "rev-parse", "HEAD~1")
+    assert committed["golden.jsonl"]["commit"] == git(full.folder, "rev-parse", "HEAD~2")
+    assert committed["../judges.yaml"]["commit"] == git(full.folder, "rev-parse", "HEAD~1")
     assert committed["golden.jsonl"]["blob"] == git(full.folder, "rev-parse", "HEAD:full/golden.jsonl")
+    git(full.folder, "add", "config.yaml")
+    git(full.folder, "commit", "-q", "-m", "configured")
+    assert statuses(full.certify("--json"))["judgments-committed"] == "passed"
     full.change("golden", lambda row: row.update(notes="seen again"))
     assert "full/golden.jsonl: is changed" in told(full.certify("--json"), "judgments-committed")
 

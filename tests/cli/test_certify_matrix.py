@@ -331,7 +331,7 @@ def test_judgments_changed_since_the_commit_are_caught(copied: CertifiedRun) -> 
         subprocess.run(["git", *words], cwd=copied.folder, check=True, env=environment)
     before = json.loads(copied.certify().out)
     assert (before["verdict"]["status"], before["verdict"]["warned"]) == ("certified", [])
-    assert {Path(entry["path"]).name for entry in before["committed"]} == {GOLDEN, GOLDEN_ANSWERS}
+    assert {Path(entry["path"]).name for entry in before["committed"]} == {GOLDEN, GOLDEN_ANSWERS, "approved_judges.yaml"}
     assert_caught(copied, Change("notes", put(GOLDEN, "q-001", notes="seen again"), "judgments-committed", code=1))
 
 

@@ -149,6 +149,7 @@ def test_markdown_reads_no_html_out_of_names(tmp_path: Path) -> None:
         (["--layer", "none"], 2),
         (["--rescore"], 2),
         (["--rescore", "--common-queries"], 2),
+        (["--json", "--format", "markdown"], 2),
     ],
 )
 def test_exit_codes(two: Path, flags: list[str], code: int) -> None:

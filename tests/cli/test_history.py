@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -195,6 +197,12 @@ def test_tables_shows_every_view_with_its_columns(world: World) -> None:
         (["none.sql"], "none.sql  no such file"),
         (["leaks", "--param", "lats=3"], "no such parameter"),
         (["SELECT 1", "--memory-limit", "much"], '--memory-limit "much"'),
+        (["SELECT 1", "--memory-limit", "1KB"], "16MB at least"),
+        (["SELECT 1", "--memory-limit", "99999999999999GB"], "a size is expected"),
+        (["SELECT 1", "--parquet", ""], "--parquet is empty"),
+        (["SELECT '101'::BIT AS x", "--parquet", "x.parquet"], "column x cannot be written as Parquet"),
+        (["regressed", "--param", "layer=generatio"], 'did you mean "generation"'),
+        (["never-hit", "--param", "last=-3"], "less than 0"),
         (["SELECT 1", "--parquet", "history/runs/x.parquet"], "lies in the store"),
         (["WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i FROM t) FROM t", "--timeout", "0.3"], "longer than 0.3 s"),
     ],
@@ -205,6 +213,46 @@ def test_faults_of_a_query_are_one_line(shared: World, arguments: list[str], sai
     assert said in done.err
     assert len(done.errors) == 1
     assert done.out == ""
+
+
+def test_values_that_json_cannot_say_are_shown_and_reach_parquet(shared: World) -> None:
+    """Types and values come back from the file as DuckDB had them; sums are whole numbers, not floats; JSON is text."""
+    sql = (
+        "SELECT 'nan'::DOUBLE AS a, '\\xAA'::BLOB AS b, 1234567890123456789.25::DECIMAL(30,2) AS c, "
+        "INTERVAL 3 DAY AS d, sum(9007199254740993::BIGINT) AS e, '{\"x\": 1}'::JSON AS f, ['inf'::DOUBLE] AS \"g\x1b\""
+    )
+    shown = asked(shared, "query", sql)
+    assert shown.code == 0
+    assert "nan" in shown.out
+    assert "\x1b" not in shown.out
+    assert asked(shared, "query", sql, "--parquet", "odd.parquet").code == 0
+    read = f"SELECT isnan(a), b, c::VARCHAR, d = INTERVAL 3 DAY, e::VARCHAR, f, #7 FROM '{shared.folder}/odd.parquet'"
+    with duckdb.connect() as connection:
+        found = connection.execute(read.replace("#7", "COLUMNS('^g')")).fetchall()
+    assert found == [(True, b"\xaa", "1234567890123456789.25", True, "9007199254740993", '{"x": 1}', [float("inf")])]
+
+
+def test_parquet_to_standard_output_is_parquet_alone(shared: World) -> None:
+    command = [sys.executable, "-m", "tripos", "query", "SELECT 1 AS x", "--parquet", "-", *STORE]
+    done = subprocess.run(command, cwd=shared.folder, capture_output=True, check=True)
+    assert done.stdout[:4] == done.stdout[-4:] == b"PAR1"
+    assert b"1 row" in done.stderr
+
+
+def test_a_folder_that_is_no_store_is_not_an_empty_one(world: World) -> None:
+    kept(world)
+    world.folder.joinpath("other").mkdir()
+    world.folder.joinpath("other", "notes.txt").touch()
+    for folder, said in (("other", "is no store"), (".", "is no store"), ("other/notes.txt", "is no store")):
+        done = run(world.folder, ["query", "leaks", "--store", folder])
+        assert (done.code, said in done.err) == (3, True)
+
+
+def test_a_store_does_not_go_into_another(world: World) -> None:
+    kept(world)
+    done = world.run("--store", "history/runs")
+    assert (done.code, "lies in the store" in done.err) == (2, True)
+    assert asked(world, "store", "check").code == 0
 
 
 def test_a_parquet_output_never_replaces_a_file_of_the_store(world: World) -> None:

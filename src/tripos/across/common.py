@@ -92,7 +92,7 @@ def _rows(one: Rows, other: Rows) -> list[str]:
         ("in the candidate alone", sorted(theirs.keys() - ours.keys())),
         ("judged differently", otherwise),
     )
-    told = [f"{len(alike)} queries are judged alike"]
+    told = [f"{len(alike)} {'query is' if len(alike) == 1 else 'queries are'} judged alike"]
     return told + [f"{len(names)} {text}: {_named(names)}" for text, names in parts if names]
 
 

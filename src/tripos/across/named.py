@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -196,6 +197,7 @@ def pinned_report(places: Places, pin: Pin) -> str | None:
     path = str(Path(places.pins).parent / pin.report) if pin.report else ""
     if path and Path(path).is_file() and load_report(path).run_id == pin.run:
         return path
-    now = f", and {path} is another run now" if path else ""
+    state = "is another run now" if path and Path(path).is_file() else "is gone"
+    now = f", and {os.path.normpath(path)} {state}" if path else ""
     text = f"baseline {pin.run[:12]} is in no store at {places.store}{now}: evaluate with a store, or pin a run that is kept"
     raise UsageError(text)

@@ -22,13 +22,14 @@ def gates_passed(dossier: Dossier) -> Outcome:
     def standing(layer: LayerName) -> Iterator[str]:
         for gate in dossier.made(layer).gates:
             if gate.status != "passed" and gate.name != "complete":
-                yield f"{layer}: {_text(gate)}: {gate.status}, {gate.because}"
+                yield f"{layer}: {asked_of(gate)}: {gate.status}, {gate.because}"
 
     gates = sum(len(again.report.gates) for again in dossier.again.values() if again.report is not None)
     return by_layer(dossier, standing, f"{gates} gates", "a gate did not pass", "mend the system, and run it again")
 
 
-def _text(gate: Gate) -> str:
+def asked_of(gate: Gate) -> str:
+    """What a gate asks, e.g. "hit@8 ≥ 0.75"."""
     sign = "≥" if gate.bound == "min" else "≤"
     return f"{gate.name}{f' ({gate.slice})' if gate.slice else ''} {sign} {gate.threshold:g}"
 
@@ -54,7 +55,8 @@ def gates_as_configured(dossier: Dossier) -> Outcome:
 
 def _limit(dossier: Dossier, config: Config) -> tuple[int, int]:
     """The depth that was measured, which a gate without a cutoff is read at, and the last cutoff that a gate may name."""
-    measured = int((dossier.report("retrieval").fingerprint.components["D"].values or {}).get("limit", config.depth.limit))
+    stated = (dossier.report("retrieval").fingerprint.components["D"].values or {}).get("limit")
+    measured = stated if isinstance(stated, int) else config.depth.limit  # fingerprints-follow tells what else it may be
     return measured, max(measured, config.depth.limit)
 
 

@@ -17,7 +17,7 @@ from tripos.contracts.config import Config, LayerName
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.judges import ApprovedJudges
 from tripos.contracts.reports import InputFile
-from tripos.errors import InputError
+from tripos.errors import InputError, printable
 from tripos.files.configs import read_model
 from tripos.files.streams import STDIN
 from tripos.fingerprint import digest
@@ -80,14 +80,23 @@ def missing(dossier: Dossier) -> list[str]:
         what = role.replace("_", " ")
         if path == STDIN:
             told.append(f"{what}: came from standard input, which cannot be read again: evaluate from a file")
-        elif not Path(path).is_file():
-            told.append(f"{path}: no such file ({what})")
+        elif not is_file(path):
+            told.append(f"{printable(path, keep='')}: {_absence(path)} ({what})")
     return told
+
+
+def is_file(path: str) -> bool:
+    """Whether there is an ordinary file: a pipe gives its bytes once, and what can be no path names none."""
+    return os.path.isfile(path)  # noqa: PTH113 - unlike Path.is_file, raises nothing for any text
+
+
+def _absence(path: str) -> str:
+    return "is no ordinary file, and cannot be read again" if os.path.exists(path) else "no such file"  # noqa: PTH110
 
 
 def artifacts(dossier: Dossier, certificate: str) -> list[Artifact]:
     """Every file that is there, as the certificate names it, by path relative to it."""
-    found = [(role, relative(path, certificate), path) for role, path in inventory(dossier) if Path(path).is_file()]
+    found = [(role, relative(path, certificate), path) for role, path in inventory(dossier) if is_file(path)]
     return [
         Artifact(role=role, path=shown, sha256=bytes_digest(path), digest=_digest(dossier, role, path))
         for role, shown, path in sorted(found)
@@ -101,7 +110,9 @@ def relative(path: str, certificate: str) -> str:
 
 
 def bytes_digest(path: str) -> str:
-    """sha256 of a file's bytes; raises InputError where it cannot be read."""
+    """sha256 of a file's bytes; raises InputError where it cannot be read, or only once."""
+    if not is_file(path):
+        raise InputError.at(printable(path, keep=""), _absence(path))
     try:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

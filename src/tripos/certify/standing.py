@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tripos.certify.artifacts import stated_results
 from tripos.certify.dossier import Dossier
 from tripos.certify.fingerprints import weakest
+from tripos.certify.gating import asked_of
 from tripos.certify.models import approval_of, needed_kinds
 from tripos.certify.record import CannotTell
 from tripos.contracts.certificate import (
@@ -92,7 +93,34 @@ def rests_on(dossier: Dossier) -> RestsOn | None:
         faithfulness_sources={} if answers is None else {str(k): n for k, n in answers.counts.faithfulness_sources.items()},
         told=(),
     )
-    return found.model_copy(update={"told": tuple(_sentences(found, report))})
+    return found.model_copy(update={"told": (*_demanded(dossier), *_sentences(found, report))})
+
+
+def _demanded(dossier: Dossier) -> Iterator[str]:
+    """What had to be reached, and what nothing was asked of."""
+    config = dossier.demands.config
+    if config is None:
+        yield "no configuration was given: settings and gates are what the reports themselves say"
+    elif left := [layer for layer in config.certification.layers if layer not in dossier.layers]:
+        yield f"the configuration asks for {', '.join(left)}, too, which was left out (--layer)"
+    reports = {layer: again.report for layer, again in dossier.again.items() if again.report is not None}
+    for layer, report in reports.items():
+        asked = ", ".join(asked_of(gate) for gate in report.gates if gate.asked) or "none, its figures may be anything"
+        yield f"{layer}, {report.rows.scored} rows scored; gates: {asked}"
+        if weakest(report) == "declared":
+            yield f"{layer}: the system is declared: not every row carries its stamp"
+    for what, rows in _apart(reports).items():
+        if told := ", ".join(f"{n} {layer}" for layer, n in rows.items() if n):
+            yield f"{what}, which no gate reads: {told}"
+
+
+def _apart(reports: Mapping[LayerName, Report]) -> dict[str, dict[LayerName, int]]:
+    """Rows of golden files that no gate reads, by kind: to make a row one of them is to take it out of the exam."""
+    return {
+        "rows rejected in review": {layer: report.rows.by_status.get("rejected", 0) for layer, report in reports.items()},
+        "calibration rows": {layer: getattr(report.rows, "calibration", 0) for layer, report in reports.items()},
+        "partly answerable rows": {layer: getattr(report.rows, "partial", 0) for layer, report in reports.items()},
+    }
 
 
 def _chosen_on(report: RetrievalReport) -> ChosenOn:
@@ -132,7 +160,8 @@ def _sentences(found: RestsOn, report: RetrievalReport) -> Iterator[str]:
         yield "answers and judgments share a file: an absent answer could not be noticed"
     if found.faithfulness_sources:
         told = ", ".join(f"{n} {source}" for source, n in sorted(found.faithfulness_sources.items()))
-        yield f"faithfulness scores: {told}"
+        human = " (human ones need no approval)" if found.faithfulness_sources.get("human") else ""
+        yield f"faithfulness scores: {told}{human}"
 
 
 def _unjudged_told(found: Unjudged | None) -> Iterator[str]:

@@ -74,7 +74,7 @@ def certify(
     pass, and removes an earlier one where they do not. Exits 0 certified, 1 a check failed, 4 fingerprints differ,
     6 incomplete, 3 a file cannot be read; 2 usage. With --verify: 0 every byte is as certified, 1 some file is not.
     """
-    told = CertificateFormat.json if as_json else format
+    told = _told(format, as_json=as_json)
     if verify is not None:
         return _verify(verify, folder or config or output, told)
     day = _day(as_of)
@@ -92,6 +92,12 @@ def certify(
     with stored(history, lambda own: own.certificate(certificate), quiet=quiet, what="certificate"):
         _show(certificate, target if written else None, told, every)
     return certificate.verdict.exit_code
+
+
+def _told(format: CertificateFormat, *, as_json: bool) -> CertificateFormat:
+    if as_json and format not in (CertificateFormat.text, CertificateFormat.json):
+        raise UsageError(f"--json and --format {format}: give one of the two")
+    return CertificateFormat.json if as_json else format
 
 
 def _day(text: str | None) -> date:

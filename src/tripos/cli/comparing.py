@@ -74,6 +74,8 @@ def compare(
     the store knows: a run id, a label, `latest`, `latest~1`. RUN,RUN,… are repeats of one system. Reports are measured again
     from the inputs they name. Exits 0, 1 a gate failed, 2 usage, 3 invalid input, 4 not comparable, 6 a gate is inconclusive.
     """
+    if as_json and format is Format.markdown:
+        raise UsageError("--json and --format markdown: give one of the two")
     from tripos.across.compare import Request
     from tripos.across.compare import compare as compared
     from tripos.across.named import sides

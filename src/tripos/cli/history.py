@@ -120,5 +120,5 @@ def export(
     from tripos.store.exporting import export as write
 
     rows = write(history_folder(store, config), target)
-    print(f"{', '.join(f'{n:,} {name}' for name, n in rows.items() if n)} → {target}")
+    print(f"{', '.join(f'{n:,} {name}' for name, n in rows.items() if n) or 'no row'} → {target}")
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +21,10 @@ HistoryFolder = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document: a list of objects.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="As CSV.")]
 AsJsonl = Annotated[bool, typer.Option("--jsonl", help="As JSON, an object a line.")]
-Timeout = Annotated[float, typer.Option(help="Seconds after which the query is ended.", min=0.1)]
+Timeout = Annotated[float, typer.Option(help="Seconds after which the query is ended.", min=0.1, max=86_400)]
+
+
+_LEAST = 16 << 20
 
 
 class LayerChoice(enum.StrEnum):
@@ -59,17 +61,26 @@ def query(
     if sql is None:
         raise UsageError("no query: give SQL, a .sql file, -, or the name of a saved query (--list); --tables shows the views")
     _one_output(as_json, as_csv, as_jsonl, parquet)
+    if parquet == "":
+        raise UsageError("--parquet is empty: name a file")
     from tripos.cli.sizes import bytes_of
     from tripos.store.sandbox import Query, run
 
-    folder = history_folder(store, config)
+    folder, memory = history_folder(store, config), bytes_of(memory_limit, "--memory-limit")
+    if memory < _LEAST:
+        raise UsageError(f'--memory-limit "{memory_limit}": a query takes 16MB at least')
     if parquet:
         _check_output(parquet, folder, sql)
     text, parameters, looks_back = _settled(sql, _pairs(param or ()))
-    asked = Query(folder, text, parameters, timeout, bytes_of(memory_limit, "--memory-limit"), looks_back)
+    asked = Query(folder, text, parameters, timeout, memory, looks_back)
     with run(asked) as result:
         if parquet:
-            return _to_parquet(result, parquet)
+            from tripos.files.streams import STDIN
+            from tripos.report.parquet import write_parquet
+
+            n = write_parquet(result, parquet)
+            print(f"{n:,} {'row' if n == 1 else 'rows'} → {parquet}", file=sys.stderr if parquet == STDIN else sys.stdout)
+            return 0
         return show(result, as_json=as_json, as_csv=as_csv, as_jsonl=as_jsonl)
 
 
@@ -191,23 +202,4 @@ def show(result: Result, *, as_json: bool, as_csv: bool, as_jsonl: bool) -> int:
     else:
         sys.stdout.write(render_table(columns, list(islice(result.rows(), MOST_ROWS)), result.n))
     sys.stdout.flush()
-    return 0
-
-
-def _to_parquet(result: Result, target: str) -> int:
-    import tempfile
-
-    from tripos.files.streams import whole
-    from tripos.report.table import objects
-    from tripos.store.tables import Column, Table
-    from tripos.store.writer import Writer
-
-    columns = tuple(Column(name, kind, "") for name, kind in result.columns)
-    rows = objects([column.name for column in columns], result.rows())
-    with tempfile.TemporaryDirectory(prefix="tripos-") as folder, Writer(Path(folder)) as writer:
-        made, n = writer.write(Table("result", "", columns), rows)
-        with whole(target) as stream, made.open("rb") as written:
-            while chunk := written.read(1 << 20):
-                stream.write(chunk)
-    print(f"{n:,} {'row' if n == 1 else 'rows'} → {target}")
     return 0

@@ -115,7 +115,7 @@ class RestsOn(Contract):
 
 
 class CommittedFile(Contract):
-    """A judgments file as git has it."""
+    """A judgments file, or the list of approved judges, as git has it."""
 
     path: str = Field(description="Relative to the certificate.")
     blob: str = Field(description="Git's own id of the content in HEAD.")
@@ -142,7 +142,7 @@ class Certificate(Contract):
     layers: dict[LayerName, CertifiedLayer] = Field(description="Those that could be computed again.")
     models: Models | None
     rests_on: RestsOn | None
-    committed: Listed[CommittedFile] = Field(description="Judgments as git has them; empty outside a repository.")
+    committed: Listed[CommittedFile] = Field(description="Judgments and approvals as git has them; empty outside a repository.")
     artifacts: Listed[Artifact]
     checks: Listed[CheckResult]
 

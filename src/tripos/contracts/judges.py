@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from tripos.contracts.base import Contract, Digest, Id, Listed, Scalar, shown
+from tripos.contracts.base import Contract, Digest, Id, Listed, RowProblem, RowProblems, Scalar, shown
 
 
 def _day(value: Any) -> Any:
@@ -34,6 +34,13 @@ class ApprovedJudge(Contract):
     prompt_digest: Digest | None = Field(None, description="Of the prompt; for kind tripos.")
     parameters: dict[Id, Scalar] = Field({}, description="Decoding parameters; for kind tripos.")
     calibration: str | None = Field(None, description="What the approval rests on.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ApprovedJudge:
+        if self.until < self.from_:
+            text = f"{self.until} is before from, {self.from_}: no day is within"
+            raise RowProblems([RowProblem("approval", "until", text)])
+        return self
 
 
 class ApprovedJudges(Contract):

@@ -171,11 +171,17 @@ class LeakExam(Contract):
     could_leak: int = Field(description="Of them, those whose principal is barred from some fragment of the corpus.")
 
 
+def _path(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("holds a null character, which no path has")
+    return value
+
+
 class InputFile(Contract):
     """One input of the run; the path is relative to the report."""
 
     role: str
-    path: str
+    path: Annotated[str, AfterValidator(_path)]
     collection: str | None = Field(None, description="The collection that --fragments NAME=FILE set for it.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from tripos.contracts.base import Contract, shown
 from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
-from tripos.errors import Finding, InputError, Place
+from tripos.errors import Finding, InputError, Place, quoted
 from tripos.files.jsonl import explained
 from tripos.files.streams import STDIN, all_whole, read_text
 from tripos.fingerprint import canonical
@@ -98,11 +99,25 @@ def no_such(text: str | bytes, model: type[Contract]) -> str:
 def input_paths(report: RetrievalReport | GenerationReport | CorpusReport, path: str, role: str) -> list[str]:
     """The report's inputs of one role as they are found from here, `NAME=FILE` where one names its collection.
 
-    Raises InputError for an input that was standard input, which cannot be read again.
+    Raises InputError for an input that was standard input, or is a pipe, which cannot be read again.
     """
     found = [entry for entry in report.provenance.inputs if entry.role == role]
     if any(entry.path == STDIN for entry in found):
         text = f"{role.replace('_', ' ')} came from standard input, which cannot be read again: evaluate from a file"
         raise InputError.at(path, text, field="provenance.inputs")
     joined = [(entry.collection, os.path.normpath(Path(path).parent / entry.path)) for entry in found]
+    for _, file in joined:
+        _check_ordinary(file)
     return [f"{name}={file}" if name else file for name, file in joined]
+
+
+def _check_ordinary(path: str) -> None:
+    """Raise InputError for what is there and is no file: a pipe would be waited for. What is missing its reader tells."""
+    try:
+        is_file = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - the path is any text
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError.at(quoted(path), f"cannot be read: {error.strerror}") from None
+    if not is_file:
+        raise InputError.at(path, "is no ordinary file, and cannot be read again: evaluate from a file")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.contracts.config import Config, Options
 from tripos.errors import InputError, OutputError, UsageError, quoted
-from tripos.store.layout import DEFAULT
+from tripos.store.layout import DEFAULT, refuse_nested
 
 if TYPE_CHECKING:
     from tripos.columns.rows import Kept
@@ -76,13 +77,15 @@ def storing(config: Config, *, from_file: bool, labels: Sequence[str] = (), off:
         off: --no-store.
 
     Raises:
-        UsageError: A label that cannot be told from another name, or labels of what is not stored.
+        UsageError: A label that cannot be told from another name, labels of what is not stored, or a store inside another.
     """
     folder = config.store or (DEFAULT if from_file else None)
     if labels and (off or folder is None):
         raise UsageError("--label names a stored execution, and this one is not stored: add --store DIR, or drop --no-store")
     for label in labels:
         _check_label(label)
+    if folder is not None and not off:
+        refuse_nested(Path(folder))
     return None if off or folder is None else Storing(folder, tuple(dict.fromkeys(labels)))
 
 

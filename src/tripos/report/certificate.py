@@ -126,7 +126,8 @@ def render_verification(found: Verification) -> str:
         return printable(f"INTACT · {found.name} · the certificate and all {found.files} files are as they were\n")
     lines = [f"NOT INTACT · {found.name or found.certificate} · {len(found.deviations)} of {found.files + 1} files"]
     lines += [
-        f"✗ {one.path}  {one.what.replace('_', ' ')}: {one.told} ({one.role.replace('_', ' ')})" for one in found.deviations
+        f"✗ {printable(one.path, keep='')}  {one.what.replace('_', ' ')}: {one.told} ({one.role.replace('_', ' ')})"
+        for one in found.deviations
     ]
     code = int(ExitCode.FAILED)
     lines.append(f"certify the run again: tripos certify{' ' * 30}(exit {code})")

@@ -63,7 +63,7 @@ def _scored(run: ComparedRun) -> str:
 
 
 def _candidate(candidate: Candidate) -> Iterator[str]:
-    yield f"candidate  {run_label(candidate.run)}: {_scored(candidate.run)}; {candidate.paired} queries in both"
+    yield f"candidate  {run_label(candidate.run)}: {_scored(candidate.run)}; {in_both(candidate.paired)}"
     for reason, names in candidate.alone.items():
         yield from _named(f"not compared, {_ALONE[reason]}", names)
     yield ""
@@ -74,9 +74,14 @@ def _candidate(candidate: Candidate) -> Iterator[str]:
     yield from _named("lost", candidate.lost)
     yield from _named("gained", candidate.gained)
     if candidate.undecided:
-        yield f"undecided on one side: {candidate.undecided}"
+        yield f"undecided on one side or both: {candidate.undecided}"
     yield from differs(candidate)
     yield from _gates(candidate.gates)
+
+
+def in_both(n: int) -> str:
+    """How many queries both runs have."""
+    return f"{n} {'query' if n == 1 else 'queries'} in both"
 
 
 def _cell(cell: Cell) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tripos.contracts.comparison import Candidate, Cell, Comparison
 from tripos.contracts.reports import Gate
 from tripos.errors import printable
-from tripos.report.compare import chances, differs, left_out, run_label, signed, word
+from tripos.report.compare import chances, differs, in_both, left_out, run_label, signed, word
 from tripos.report.terminal import figure, verdict_line
 
 _MAX_NAMED = 50
@@ -34,7 +34,7 @@ def _foot(comparison: Comparison) -> str:
 
 
 def _candidate(candidate: Candidate, comparison: Comparison) -> Iterator[str]:
-    yield f"{_safe(run_label(candidate.run))} against {_safe(run_label(comparison.base))}, {candidate.paired} queries in both"
+    yield f"{_safe(run_label(candidate.run))} against {_safe(run_label(comparison.base))}, {in_both(candidate.paired)}"
     yield ""
     yield "| | measure | base | now | difference [95 %] | p (Holm) | n | up | down | |"
     yield "|---|---|--:|--:|---|--:|--:|--:|--:|---|"

@@ -108,7 +108,7 @@ def render_checked(checked: Checked, path: str) -> str:
         )
     if checked.loose_latencies:
         lines.append(
-            f"latencies of {_counted(checked.loose_latencies, 'execution')} that is not here: ended in between, or not copied"
+            f"latencies of {_counted(checked.loose_latencies, 'execution')} without a file: ended in between, or not copied"
         )
     if checked.removed:
         lines.append(f"{_counted(checked.removed, 'draft')} of ended processes removed")

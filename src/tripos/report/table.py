@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -23,7 +23,8 @@ _ID = 12
 
 def render_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int) -> str:
     """Aligned columns, numbers to the right; run ids cut at 12 characters, long texts at 60; null as –."""
-    cells = [[_cell(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
+    columns, names = [printable(name, keep="") for name in columns], columns
+    cells = [[_cell(name, value) for name, value in zip(names, row, strict=True)] for row in rows]
     right = [all(value is None or _is_number(value) for value in column) for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     lines = [_line(row, widths, right or [False] * len(columns)) for row in (list(columns), *cells)]
@@ -61,14 +62,23 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    made = plain_value(value)
+    made = plain_value(value, say=str)
     return made if isinstance(made, str) else orjson.dumps(made).decode()
 
 
-def plain_value(value: Any, column: str = "") -> Any:
-    """A value of DuckDB as JSON; raises UsageError for what JSON cannot say."""
+def plain_value(value: Any, column: str = "", say: Callable[[Any], str] | None = None) -> Any:
+    """A value of DuckDB as JSON.
+
+    Args:
+        value: As DuckDB's Python side gives it.
+        column: Its column, for the message.
+        say: Makes text of what JSON cannot say: NaN, infinities, bytes, decimals and intervals. Default: decimals become
+            numbers, intervals their usual text, and UsageError is raised for the others.
+    """
     made: Any
     match value:
+        case _ if say is not None and _is_odd(value):
+            made = say(value)
         case float() if not math.isfinite(value):
             raise UsageError(f'column "{column}" holds {value}, which JSON cannot say: nullif or isfinite may help')
         case bytes():
@@ -82,20 +92,26 @@ def plain_value(value: Any, column: str = "") -> Any:
         case datetime() | date() | time():
             made = value.isoformat()
         case list() | tuple():
-            made = [plain_value(entry, column) for entry in value]
+            made = [plain_value(entry, column, say) for entry in value]
         case dict():
-            made = {str(key): plain_value(entry, column) for key, entry in value.items()}
+            made = {str(key): plain_value(entry, column, say) for key, entry in value.items()}
         case _:
             made = str(value)  # intervals, UUIDs
     return made
 
 
-def objects(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Rows as JSON objects; raises UsageError where two columns have one name."""
+def _is_odd(value: Any) -> bool:
+    return isinstance(value, bytes | Decimal | timedelta) or (isinstance(value, float) and not math.isfinite(value))
+
+
+def objects(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], say: Callable[[Any], str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows as JSON objects, `say` as in `plain_value`; raises UsageError where two columns have one name."""
     if twice := next((name for n, name in enumerate(columns) if name in columns[:n]), None):
         raise UsageError(f'two columns are named "{twice}": give one of them another name with AS')
     for row in rows:
-        yield {name: plain_value(value, name) for name, value in zip(columns, row, strict=True)}
+        yield {name: plain_value(value, name, say) for name, value in zip(columns, row, strict=True)}
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ import zstandard
 
 from tripos.errors import Findings, Place
 from tripos.fingerprint import digest
-from tripos.store.layout import CERTIFICATES, DRAFTS, EXECUTIONS, FILES, LATENCIES, REPORT, RUNS, escaped
+from tripos.store.layout import CERTIFICATES, DRAFTS, EXECUTIONS, FILES, LATENCIES, PLACES, REPORT, RUNS, entries, escaped
 from tripos.store.tables import MEASURE_TYPE, TABLES, Table
 from tripos.store.views import existing
 from tripos.store.writer import text
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _ABANDONED_S = 3600
 _AGAIN = "copy the run's folder again, or remove it and evaluate again"
 _ID = re.compile(r"[0-9a-f]{64}")
-_KNOWN = {RUNS, EXECUTIONS, LATENCIES, CERTIFICATES, DRAFTS}
 
 
 @dataclass(slots=True)
@@ -68,7 +67,7 @@ def check_store(path: str | Path, findings: Findings) -> Checked:
 def _runs(store: Path, found: Checked, findings: Findings) -> set[str]:
     """Every run whose folder is there, each of its files verified."""
     runs: set[str] = set()
-    for folder in _entries(store / RUNS):
+    for folder in entries(store / RUNS):
         if not _ID.fullmatch(folder.name) or not folder.is_dir():
             findings.error("stray", Place(str(folder)), "", "is no run: a folder named by a run id is expected; remove it")
             continue
@@ -92,12 +91,21 @@ def _run_files(folder: Path, findings: Findings) -> int:
         path = folder / name
         if not path.is_file():
             findings.error("missing", Place(str(path)), "", f"is missing: {_AGAIN}")
-        elif sha256(path) != expected:
-            findings.error("damaged", Place(str(path)), "", f"is not what was written: {_AGAIN}")
-    for path in _entries(folder):
+        elif (now := _digest(path)) != expected:
+            text_ = "is not what was written" if now else "cannot be read"
+            findings.error("damaged", Place(str(path)), "", f"{text_}: {_AGAIN}")
+    for path in entries(folder):
         if path.name not in digests and path.name != FILES:
             findings.error("stray", Place(str(path)), "", f"belongs to no run ({FILES} does not list it): remove it")
     return len(digests) + 1
+
+
+def _digest(path: Path) -> str | None:
+    """The digest of a file; None where it cannot be read."""
+    try:
+        return sha256(path)
+    except OSError:
+        return None
 
 
 def _report(folder: Path, findings: Findings) -> None:
@@ -108,7 +116,7 @@ def _report(folder: Path, findings: Findings) -> None:
     try:
         content = orjson.loads(zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read())
         stated = content.pop("run_id")
-    except (zstandard.ZstdError, orjson.JSONDecodeError, AttributeError, KeyError):
+    except (OSError, zstandard.ZstdError, orjson.JSONDecodeError, AttributeError, KeyError):
         findings.error("damaged", Place(str(path)), "", f"cannot be read: {_AGAIN}")
         return
     if folder.name != stated or digest(content) != folder.name:
@@ -187,7 +195,7 @@ def _executions(store: Path, connection: duckdb.DuckDBPyConnection, found: Check
 
 
 def _latencies(store: Path, executed: Collection[str], found: Checked) -> None:
-    files = _entries(store / LATENCIES)
+    files = entries(store / LATENCIES)
     found.files += len(files)
     found.loose_latencies = sum(_entry(path) not in executed for path in files)
 
@@ -206,7 +214,7 @@ def _rows(
     """The one row of each file in a folder."""
     import duckdb
 
-    for path in _entries(folder):
+    for path in entries(folder):
         try:
             rows = connection.execute(f"SELECT {columns} FROM read_parquet({text(escaped(str(path)))})").fetchall()
         except duckdb.Error as error:
@@ -223,19 +231,15 @@ def _entry(path: Path) -> str:
     return path.name.partition(".")[0]
 
 
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
 def _strays(store: Path, findings: Findings) -> None:
-    for path in _entries(store):
-        if path.name not in _KNOWN:
+    for path in entries(store):
+        if path.name not in PLACES:
             findings.warn("stray", Place(str(path)), "", "is no part of a store; nothing reads it")
 
 
 def _drafts(store: Path, found: Checked) -> None:
     """Drafts that were not touched for an hour are removed; a younger one may be another process at work."""
-    for path in _entries(store / DRAFTS):
+    for path in entries(store / DRAFTS):
         if time.time() - path.stat().st_mtime > _ABANDONED_S:
             shutil.rmtree(path, ignore_errors=True)
             found.removed += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -39,7 +40,8 @@ def export(store: str, target: str) -> dict[str, int]:
         raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
     finally:
         for path in (draft, draft.with_name(f"{draft.name}.wal")):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
     return counts
 
 

@@ -23,10 +23,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tripos.errors import OutputError
+from tripos.errors import InputError, OutputError, UsageError
 from tripos.store.tables import Table
 
 DRAFTS, RUNS, EXECUTIONS, LATENCIES, CERTIFICATES = "drafts", "runs", "executions", "latencies", "certificates"
+PLACES = {RUNS, EXECUTIONS, LATENCIES, CERTIFICATES, DRAFTS}
 REPORT, FILES = "report.json.zst", "files.json"
 DEFAULT = "engagement/store"
 """The store where nothing else is named."""
@@ -56,9 +57,30 @@ def shapes(store: Path) -> dict[str, list[str]]:
 
 
 def _names(folder: Path) -> list[str]:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        return [entry.name for entry in entries]
-    return []
+    return [path.name for path in entries(folder)]
+
+
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder, sorted; nothing where there is none. Raises InputError where it cannot be read."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise InputError.at(str(folder), f"cannot be read: {error.strerror or error}") from None
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a folder has something of a store in it, or nothing at all: a store that is about to be."""
+    inside = entries(folder)
+    return not inside or any(path.name in PLACES for path in inside)
+
+
+def refuse_nested(folder: Path) -> None:
+    """Raise UsageError for a store that would lie inside another one."""
+    for above in Path(os.path.realpath(folder)).parents:
+        if (above / RUNS).is_dir() and (above / EXECUTIONS).is_dir():
+            raise UsageError(f"{folder} lies in the store {above}: name another folder")
 
 
 def _note(found: dict[str, set[str]], table: str, name: str) -> None:

@@ -17,7 +17,7 @@ from tripos.contracts.corpus_report import CorpusReport
 from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import InputError, UsageError, quoted, suggest
-from tripos.store.layout import EXECUTIONS, REPORT, RUNS, escaped
+from tripos.store.layout import EXECUTIONS, REPORT, RUNS, entries, escaped
 from tripos.store.views import executions_view, existing
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ class Store:
 
     def run_ids(self) -> list[str]:
         """Every run that is stored, sorted."""
-        folder = self.path / RUNS
-        return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        return [path.name for path in entries(self.path / RUNS) if path.is_dir()]
 
     def resolve(self, name: str, layer: Layer | None = None) -> str:
         """The run that a name means.

@@ -1,23 +1,24 @@
-"""What a retrieval evaluation puts into the store: its inputs are read a second time, for what the report does not keep."""
+"""What a retrieval evaluation puts into the store: its results are read a second time, for what the report does not keep."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from tripos.columns.ranking import Order, Ranked, ranked, select, without_duplicates
+from tripos.columns.misses import reasons_of
+from tripos.columns.ranking import Order, Ranked, ranked, results_digest, select, without_duplicates
 from tripos.contracts.config import Config, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.retrieval import RankedRow, RetrievalJudgment
 from tripos.errors import Findings
+from tripos.files.jsonl import dump_line
 from tripos.files.ranked import read_ranked
-from tripos.files.retrieval import load_judgments, load_timings, read_fragments, split_name
+from tripos.files.retrieval import load_timings, read_fragments, split_name
 from tripos.files.spool import Spool
-from tripos.fingerprint import RowDigests, judgments_component, results_content
+from tripos.fingerprint import RowDigests
 from tripos.runners.retrieval import Evaluation, per_query_rows
 from tripos.store.content import Content, measure_rows, refuse_changed, refuse_stdin
 from tripos.store.writer import Rows
@@ -35,18 +36,16 @@ class _Rankings:
     counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     latencies: dict[str, float] = field(default_factory=dict)
 
-    def take(self, lists: Mapping[str, Any], judgment: RetrievalJudgment) -> None:
+    def take(self, lists: Mapping[str, Any]) -> None:
         """Put one query's positions aside."""
-        name, sources = judgment.query_id, lists["source_id"]
-        expected = set(judgment.expected_sources)
-        self.counts[name] = (len(sources), next((n for n, source in enumerate(sources, 1) if source in expected), None))
-        if sources:
-            self.places[name] = self.lines.append(orjson.dumps({"run_id": self.run_id, **lists}))
+        name, n, relevant = lists["query_id"], len(lists["fragment_id"]), lists["relevant"]
+        self.counts[name] = (n, relevant.index(True) + 1 if True in relevant else None)
+        if n:
+            self.places[name] = self.lines.append(dump_line({"run_id": self.run_id, **lists}))
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[bytes]:
         """One row a query, with lists, by query id; queries without results have none."""
-        for name in sorted(self.places):
-            yield orjson.loads(self.lines.read(self.places[name]))
+        return (self.lines.read(self.places[name]) for name in sorted(self.places))
 
 
 def content_of(outcome: Evaluation, config: Config, options: Options) -> Content:
@@ -56,16 +55,14 @@ def content_of(outcome: Evaluation, config: Config, options: Options) -> Content
     """
     files = [config.judgments.retrieval, config.ranked_results, config.timings]
     refuse_stdin([*files, *(split_name(path)[1] for path in config.fragments)])
+    rankings = _rankings(outcome, config, options)
     figures = list(per_query_rows(outcome))
-    judged = _judgments(outcome, config, options, {row["query_id"] for row in figures})
-    rankings = _rankings(outcome, config, options, judged)
-    misses = [orjson.loads(line) for line in outcome.miss_lines()]
     report = outcome.report
     tables: dict[str, Rows] = {
         "measures": measure_rows(report, "retrieval", outcome.cutoffs),
-        "queries": _queries(outcome, figures, judged, rankings, misses),
+        "queries": _queries(outcome, figures, rankings),
         "ranked_results": rankings.rows(),
-        "misses": (_miss(miss) for miss in misses),
+        "misses": (_miss(report.run_id, line) for line in outcome.miss_lines()),
     }
     measures = [name for name in figures[0] if name not in _FIXED] if figures else []
     return Content("retrieval", report, tables, measures, _facts(outcome, config), rankings.latencies)
@@ -88,36 +85,28 @@ def _reading(options: Options) -> dict[str, bool]:
     return {"lenient": options.lenient, "allow_extra": options.allow_extra}
 
 
-def _judgments(outcome: Evaluation, config: Config, options: Options, scored: Container[str]) -> dict[str, RetrievalJudgment]:
-    """The scored judgments by query id."""
-    path, own = config.judgments.retrieval, config.judgments
-    rows = [located.row for located in load_judgments([path or ""], Findings(), **_reading(options))]
-    refuse_changed(path, judgments_component(rows, own.version, own.completeness).digest, outcome.report.judgments_digest)
-    return {row.query_id: row for row in rows if row.query_id in scored}
-
-
 def _other_sources(config: Config, options: Options) -> dict[str, str]:
     """The source of each fragment whose id does not tell it."""
     rows = (row for _, row in read_fragments(config.fragments, Findings(), **_reading(options)))
     return {row.fragment_id: row.source for row in rows if row.source != source_of(row.fragment_id)}
 
 
-def _rankings(outcome: Evaluation, config: Config, options: Options, judged: Mapping[str, RetrievalJudgment]) -> _Rankings:
+def _rankings(outcome: Evaluation, config: Config, options: Options) -> _Rankings:
     """Every scored query's positions, ordered and cut as they were measured."""
-    found = _Rankings(outcome.report.run_id)
+    found, judged = _Rankings(outcome.report.run_id), outcome.rows.rows
     positions, digests = _Positions(config, options, _other_sources(config, options)), RowDigests()
     for row in read_ranked(config.ranked_results or "", Findings(), **_reading(options)):
-        if (judgment := judged.get(row.query_id)) is None:
+        if (slot := judged.slot(row.query_id)) < 0:
             continue
         ordered = positions.ordered(row)
-        digests.add(hashlib.sha256(results_content(row.query_id, ordered.ids, ordered.scores, row.error)).digest())
+        digests.add(results_digest(row, ordered))
         if row.latency_ms is not None:
             found.latencies[row.query_id] = row.latency_ms
         if row.error is None:
-            found.take(positions.of(row.query_id, ordered, judgment), judgment)
+            found.take(positions.of(row.query_id, ordered, judged.trusted(slot)))
     refuse_changed(config.ranked_results, digests.unordered(), outcome.report.results_digest)
     timings = load_timings(config.timings, Findings()) if config.timings else {}
-    found.latencies = {name: ms for name, ms in timings.items() if name in judged} | found.latencies
+    found.latencies = {name: ms for name, ms in timings.items() if judged.slot(name) >= 0} | found.latencies
     return found
 
 
@@ -137,16 +126,15 @@ class _Positions:
         return without_duplicates(ranked(row, order, findings), keep_first, row.place, findings)
 
     def of(self, query_id: str, ordered: Ranked, judgment: RetrievalJudgment) -> dict[str, Any]:
-        """One query's positions as lists."""
+        """One query's positions as lists; what ends early, or is not there, is filled up by the writer."""
         found = self._cut(ordered)
-        sources = self._sources(found)
+        ids, sources = list(found.ids), self._sources(found)
         relevant, grades = _judged(sources, judgment)
-        scores: Sequence[float | None] = found.scores or [None] * len(sources)
         return {
             "query_id": query_id,
-            "fragment_id": list(found.ids),
-            "source_id": sources,
-            "score": [None if score is None else score + 0.0 for score in scores],
+            "fragment_id": ids,
+            "source_id": None if sources == ids else sources,
+            "score": None if found.scores is None else [score + 0.0 for score in found.scores],
             "relevant": relevant,
             "grade": grades,
         }
@@ -161,34 +149,29 @@ class _Positions:
             for place, source in enumerate(self._sources(found)):
                 first.setdefault(source, place)
             places = list(first.values())
-        return select(found, places[: depth.limit])
+        return found if len(found.ids) == len(places) <= depth.limit else select(found, places[: depth.limit])
 
     def _sources(self, found: Ranked) -> list[str]:
-        given: Sequence[str | None] = found.sources or [None] * len(found.ids)
-        own = self.other_sources
-        return [own.get(name) or source or source_of(name) for name, source in zip(found.ids, given, strict=True)]
+        own, given = self.other_sources, found.sources
+        if not own and given is None:
+            return [source_of(name) for name in found.ids] if "::" in "\0".join(found.ids) else list(found.ids)
+        stated: Sequence[str | None] = given or [None] * len(found.ids)
+        return [own.get(name) or source or source_of(name) for name, source in zip(found.ids, stated, strict=True)]
 
 
 def _judged(sources: Sequence[str], judgment: RetrievalJudgment) -> tuple[list[bool | None], list[float | None]]:
     """Whether each source is relevant, and its grade; None where nobody judged it."""
-    grades, expected = judgment.grades, set(judgment.expected_sources)
-    barred = {*judgment.nonrelevant_sources, *judgment.forbidden_sources}
-    relevant = [True if s in expected else False if s in barred or s in grades else None for s in sources]
-    return relevant, [grades.get(s, 0.0 if s in barred else None) for s in sources]
+    barred = (*judgment.nonrelevant_sources, *judgment.forbidden_sources)
+    grades = {**dict.fromkeys(barred, 0.0), **judgment.grades}
+    relevant = {**dict.fromkeys(grades, False), **dict.fromkeys(judgment.expected_sources, True)}
+    last = max((n for n, source in enumerate(sources, 1) if source in grades), default=0)  # beyond it all is null
+    return list(map(relevant.get, sources[:last])), list(map(grades.get, sources[:last]))
 
 
-def _queries(
-    outcome: Evaluation,
-    figures: Sequence[Mapping[str, Any]],
-    judged: Mapping[str, RetrievalJudgment],
-    rankings: _Rankings,
-    misses: Sequence[Mapping[str, Any]],
-) -> Iterator[dict[str, Any]]:
-    reasons = {miss["query_id"]: miss["reasons"] for miss in misses}
+def _queries(outcome: Evaluation, figures: Sequence[Mapping[str, Any]], rankings: _Rankings) -> Iterator[dict[str, Any]]:
     because = {row.query_id: row.because for row in outcome.report.rows.incomplete}
-    for row in figures:
-        name = row["query_id"]
-        judgment = judged[name]
+    for slot, (row, bits) in enumerate(zip(figures, outcome.rows.reasons.tolist(), strict=True)):
+        name, judgment = row["query_id"], outcome.rows.rows.trusted(slot)
         n_results, first = rankings.counts.get(name, (None, None))
         yield {
             "run_id": outcome.report.run_id,
@@ -200,21 +183,24 @@ def _queries(
             "slices": orjson.dumps(judgment.slices, option=orjson.OPT_SORT_KEYS).decode(),
             "positive": judgment.should_match,
             "because": because.get(name),
-            "reasons": reasons.get(name, []),
+            "reasons": reasons_of(bits),
             "first_relevant_rank": first,
             "n_results": n_results,
             **row,
         }
 
 
-def _miss(miss: Mapping[str, Any]) -> dict[str, Any]:
-    found = miss["found"]
+_COPIED = ("query_id", "query", "category", "split", "reasons", "expected_sources", "error")
+
+
+def _miss(run_id: str, line: bytes) -> dict[str, Any]:
+    told, _, _ = line.partition(b',"results":[')  # most of the line, and kept as it is; no string has a bare quote
+    miss = orjson.loads(told + b"}")
+    found, depth = miss["found"], miss["depth"]
     return {
-        **{
-            key: miss[key]
-            for key in ("run_id", "query_id", "query", "category", "split", "reasons", "expected_sources", "error")
-        },
+        "run_id": run_id,
+        **{key: miss[key] for key in _COPIED},
         "layer": "retrieval",
-        "missed_sources": [s for s in miss["expected_sources"] if (found.get(s) or miss["depth"] + 1) > miss["depth"]],
-        "story": orjson.dumps(miss).decode(),
+        "missed_sources": [s for s in miss["expected_sources"] if (found.get(s) or depth + 1) > depth],
+        "story": line.decode().rstrip("\n"),
     }

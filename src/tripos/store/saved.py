@@ -6,8 +6,9 @@
     -- looks back: last
     SELECT …
 
-A parameter stands in the SQL as `$last`; its type is text, whole or number. "looks back" (a parameter, or a number) says that
-the query asks nothing beyond so many latest executions of each system: other runs are left out, and need not be opened.
+A parameter stands in the SQL as `$last`; its type is text, layer, number, or whole (from 0). "looks back" (a parameter, or a
+number) says that the query asks nothing beyond so many latest executions of each system: other runs are left out, and need
+not be opened.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from tripos.files.streams import read_text
 OWN = "configs/queries"
 """Where a project keeps its saved queries; one of a shipped name takes its place."""
 
-Type = Literal["text", "whole", "number"]
+Type = Literal["text", "whole", "number", "layer"]
+LAYERS = ("retrieval", "generation", "corpus")
 _FIELD = re.compile(r"--\s*(title|meaning):\s*(.*\S)\s*")
-_PARAMETER = re.compile(r"--\s*parameter\s+(\w+)\s+(text|whole|number)\s*=\s*([^:]*?)\s*:\s*(.*\S)\s*")
+_PARAMETER = re.compile(r"--\s*parameter\s+(\w+)\s+(text|whole|number|layer)\s*=\s*([^:]*?)\s*:\s*(.*\S)\s*")
 _LOOKS_BACK = re.compile(r"--\s*looks back:\s*(\w+)\s*")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -105,7 +107,7 @@ def load(path: str) -> Saved:
                 text = f"{looks_back} is no number, and no whole parameter of a line before it"
                 raise InputError.at(path, text, line=number, field="looks back")
         elif re.match(r"--\s*param", line):
-            text = "a parameter is written: -- parameter NAME text|whole|number = DEFAULT: meaning"
+            text = "a parameter is written: -- parameter NAME text|whole|number|layer = DEFAULT: meaning"
             raise InputError.at(path, text, line=number)
     title, meaning = fields.get("title", Path(path).stem), fields.get("meaning", "")
     return Saved(Path(path).stem, path, title, meaning, tuple(parameters), sql, looks_back)
@@ -131,8 +133,13 @@ def given(texts: Mapping[str, str], parameters: tuple[Parameter, ...]) -> dict[s
 
 
 def _typed(parameter: Parameter, value: str) -> str | int | float:
-    if parameter.type == "text":
+    if parameter.type == "layer" and value not in LAYERS:
+        near = suggest(value, LAYERS)
+        raise UsageError(f'parameter {parameter.name}: "{quoted(value)}" is no layer{near}: {", ".join(LAYERS)}')
+    if parameter.type in ("text", "layer"):
         return value
+    if parameter.type == "whole" and value.startswith("-"):
+        raise UsageError(f'parameter {parameter.name}: "{quoted(value)}" is less than 0')
     if not (_WHOLE if parameter.type == "whole" else _NUMBER).fullmatch(value):
         raise UsageError(
             f'parameter {parameter.name}: "{quoted(value)}" is no {parameter.type} number'.replace("number number", "number")

@@ -40,6 +40,8 @@ def check(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     """
     if not sql.strip():
         raise UsageError("the query is empty")
+    if "\0" in sql:
+        raise UsageError("the query holds a NUL byte: is it text?")
     tree = _tree(connection, sql)
     statements = tree["statements"]
     if len(statements) != 1:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.errors import InputError
-from tripos.store.layout import RUNS, escaped, pattern, shapes
+from tripos.store.layout import RUNS, escaped, is_store, pattern, shapes
 from tripos.store.tables import TABLES, Table
 from tripos.store.writer import quoted, text
 
@@ -86,11 +86,14 @@ def _files(store: Path, table: str, runs: Iterable[str]) -> list[str]:
 
 
 def existing(store: str | Path) -> Path:
-    """The store's folder; raises InputError where there is none."""
-    folder = Path(store)
-    if not folder.is_dir():
-        text_ = "no such store: evaluate with --config or --store first, or name another with --store"
-        raise InputError.at(str(store), text_)
+    """The store's folder; raises InputError where there is none, or where the folder is something else."""
+    folder, advice = Path(store), "evaluate with --config or --store first, or name another with --store"
+    if not folder.exists():
+        raise InputError.at(str(store), f"no such store: {advice}")
+    if not folder.is_dir() or not is_store(folder):
+        inside = folder / "store"
+        meant = f' (did you mean "{inside}"?)' if (inside / RUNS).is_dir() else ""
+        raise InputError.at(str(store), f"is no store: it holds no runs and no executions{meant}: {advice}")
     return folder
 
 

@@ -13,12 +13,16 @@ from tripos.store.tables import MEASURE_TYPE, RANKED_RESULTS, Column, Table, sha
 if TYPE_CHECKING:
     import duckdb
 
-Rows = Iterable[Mapping[str, Any]]
+Rows = Iterable[Mapping[str, Any] | bytes]
+"""Rows of a table: objects, or whole lines of JSON."""
 
 _MAX_LINE = 1 << 30
 _SETTINGS = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 122880, PARQUET_VERSION v1"
 _LISTS = ("fragment_id", "source_id", "score", "relevant", "grade")
-"""Columns of ranked results that come as one list a query, which writes them several times faster than a row a result."""
+"""Columns of ranked results that come as one list a query, which writes them several times faster than a row a result.
+
+Lists may end before `fragment_id` does, or be null: nulls follow. A `source_id` that is null says that ids are sources.
+"""
 
 
 class Writer:
@@ -42,7 +46,7 @@ class Writer:
         columns = [*table.columns, *(Column(name, MEASURE_TYPE, "") for name in measures)]
         passing, target = self._folder / f"{table.name}.jsonl", self._folder / file_name(table.name, shape(columns))
         with passing.open("wb") as stream:
-            stream.writelines(map(dump_line, rows))
+            stream.writelines(row if isinstance(row, bytes) else dump_line(row) for row in rows)
         self._connection.execute(f"COPY ({_select(table, columns, passing)}) TO {text(target)} ({_SETTINGS})")
         passing.unlink()
         counted = self._connection.execute(f"SELECT count(*) FROM read_parquet({text(target)})").fetchone()
@@ -67,6 +71,8 @@ def _select(table: Table, columns: Sequence[Column], passing: Path) -> str:
 def _unnested(column: Column) -> str:
     if column.name == "rank":
         return "unnest(range(1, len(fragment_id) + 1)) AS rank"
+    if column.name == "source_id":
+        return "unnest(coalesce(source_id, fragment_id)) AS source_id"
     return f"unnest({quoted(column.name)}) AS {quoted(column.name)}" if column.name in _LISTS else quoted(column.name)
 
 

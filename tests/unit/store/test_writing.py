@@ -202,15 +202,24 @@ def test_a_corpus_run(tmp_path: Path) -> None:
     assert ask(tmp_path, "SELECT query_id, latency_ms FROM latencies") == [("q2", 3.0)]
 
 
-@pytest.mark.parametrize("changed", ["ranked-results.jsonl", "judgments.jsonl"])
-def test_an_input_that_changed_meanwhile_is_not_stored(tmp_path: Path, changed: str) -> None:
+def test_results_that_changed_meanwhile_are_not_stored(tmp_path: Path) -> None:
     config = config_of(tmp_path, FULL)
     outcome = retrieval.evaluate(config, cutoffs=FULL.cutoffs)
-    path = tmp_path / changed
+    path = tmp_path / "ranked-results.jsonl"
     path.write_text(path.read_text().replace('"q1"', '"q9"', 1))
     with pytest.raises(InputError) as caught:
         content_of(outcome, config, Options())
-    assert f"{changed}  changed while it was evaluated" in str(caught.value.findings[0])
+    assert "ranked-results.jsonl  changed while it was evaluated" in str(caught.value.findings[0])
+
+
+def test_judgments_are_stored_as_they_were_evaluated(tmp_path: Path) -> None:
+    """They are not read a second time: what becomes of the file meanwhile does not matter."""
+    config = config_of(tmp_path, FULL)
+    outcome = retrieval.evaluate(config, cutoffs=FULL.cutoffs)
+    store(content_of(outcome, config, Options()), tmp_path / "usual", now=day(1))
+    (tmp_path / "judgments.jsonl").unlink()
+    store(content_of(outcome, config, Options()), tmp_path / "late", now=day(1))
+    assert contents(tmp_path / "late" / "runs") == contents(tmp_path / "usual" / "runs")
 
 
 def test_an_input_from_standard_input_is_not_stored(tmp_path: Path) -> None:
