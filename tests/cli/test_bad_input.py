@@ -480,6 +480,17 @@ def test_flags_that_do_not_exist_are_usage_errors(arguments: str, said: str, wor
     assert contents(world.output) == OLD
 
 
+@pytest.mark.parametrize(
+    "flag", ["--judgments", "--ranked-results", "--fragments", "--timings", "--config", "--output", "--per-query"]
+)
+def test_a_name_too_long_for_any_file_is_told_in_a_line(flag: str, world: World) -> None:
+    outcome = world.run(flag, "x" * 5000)
+    assert outcome.code in (2, 3)
+    assert outcome.out == ""
+    assert "File name too long" in outcome.err
+    assert "internal error" not in outcome.err
+
+
 def test_a_file_without_permission(world: World) -> None:
     world.write()
     (world.folder / J).chmod(0)

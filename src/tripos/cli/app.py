@@ -121,6 +121,9 @@ def _other(error: Exception) -> int:
         return ExitCode.USAGE
     if type(error).__name__ == "Abort":
         return ExitCode.INTERRUPTED
+    if isinstance(error, OSError) and error.filename is not None:  # a name that this machine takes for no file, a failing disk
+        print(printable(f"tripos: {error.filename}: {error.strerror}"), file=sys.stderr)
+        return ExitCode.USAGE
     if os.environ.get("TRIPOS_TRACEBACK"):
         traceback.print_exc()
     said = f"tripos: internal error: {type(error).__name__}: {error} (TRIPOS_TRACEBACK=1 shows where)"
