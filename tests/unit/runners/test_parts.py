@@ -526,7 +526,7 @@ def test_line_ends_at_the_cuts(form: str, end: bytes, tmp_path: Path) -> None:
 
 
 @LEFT_OPEN
-@pytest.mark.parametrize("text", ["512", "0MB", "-1GB", "1.5GB", "GB", "", "1 TB", "１GB", "1GBps", "0x1MB"])
+@pytest.mark.parametrize("text", ["512", "0MB", "-1GB", "1.5GB", "GB", "", "1 TB", "１GB", "1GBps", "0x1MB", "999999999999GB"])
 def test_a_memory_limit_that_is_none(text: str, tmp_path: Path) -> None:
     world = CommandWorld(tmp_path)
     world.write()
@@ -537,7 +537,7 @@ def test_a_memory_limit_that_is_none(text: str, tmp_path: Path) -> None:
 
 
 @LEFT_OPEN
-@pytest.mark.parametrize("text", ["1KB", "64mb", "512MB", "2GB", "512MiB", "1 GB", "3G", "999999999999GB"])
+@pytest.mark.parametrize("text", ["1KB", "64mb", "512MB", "2GB", "512MiB", "1 GB", "3G", "1000000GB"])
 def test_a_memory_limit(text: str, tmp_path: Path) -> None:
     world = CommandWorld(tmp_path)
     world.write()
