@@ -30,6 +30,8 @@ CURVES = {"ndcg@10": 10, "ap@100": 100, "rr@100": 100, "precision@10": 10, "reca
 SHARED = {"ap@100": "ap", "rr@100": "rr"}
 """Lists are 100 long, so that a figure at 100 is the peers' figure over the whole list."""
 TOLERANCE = 1e-9
+HUGE = 10**8
+"""Rows from which on no peer is run, nor what takes many minutes by itself."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,23 @@ class Contestant:
         """Size of the run that it reads."""
         return (folder / FILES[self.form]).stat().st_size / 1e6
 
-    def lacks_memory(self, rows: int) -> str | None:
+    def left_out(self, rows: int) -> str | None:
         """Why it is left out at this size."""
         needed = self.megabytes_a_row * rows
-        return f"needs about {needed / 1000:.0f} GB" if needed > 0.85 * memory_mb() else None
+        if needed > 0.85 * memory_mb():
+            return f"needs about {needed / 1000:.0f} GB"
+        return None if rows < HUGE or self in _lasting() else "not run at this size"
 
 
 def contestants() -> list[Contestant]:
     """All of them, in the order of the tables."""
     return [*_tripos(), *_peers(), *(_floor(form) for form in ("nested JSONL", "columnar JSONL", "flat JSONL"))]
+
+
+def _lasting() -> list[Contestant]:
+    """Who is run at any size."""
+    forms = ("Parquet", "nested JSONL", "columnar JSONL")
+    return [*(_evaluation("Tripos", form, n) for form in forms for n in (1, 2)), *map(_floor, forms[1:])]
 
 
 def _tripos() -> list[Contestant]:

@@ -65,7 +65,8 @@ def tools(sized: Sized) -> str:
     bases = [base for tool, form in BASES if (base := sized.find(tool, form))]
     head = ["tool", "input", "wall s", "CPU s", "peak MB", "rows/s", *(f"times as fast as {b.tool}" for b in bases)]
     rows = [_tool(sized, c, bases) for c in sized.runs if c.kind != "floor"]
-    rows += [[c.label, c.form, reason, *[""] * (len(head) - 3)] for c, reason in sized.left_out.items()]
+    left_out = {c: reason for c, reason in sized.left_out.items() if c.kind != "floor"}
+    rows += [[c.label, c.form, reason, *[""] * (len(head) - 3)] for c, reason in left_out.items()]
     many = f"Best of {sized.repeats} (worst over best: up to {sized.spread():.2f})" if sized.repeats > 1 else "One run each"
     return f"### {power(sized.rows)} rows\n\n{many}; load average at the end: {sized.load:.1f}.\n\n{table(head, rows)}"
 
@@ -131,7 +132,7 @@ def linearity(sizes: Sequence[Sized]) -> str:
     """Rows a second by size."""
     if len(sizes) < 2:
         return ""
-    ours = [c for c in sizes[-1].runs if c.tool == "Tripos"]
+    ours = dict.fromkeys(c for sized in sizes for c in sized.runs if c.tool == "Tripos")
     rows = [[c.label, c.form, *(f"{s.rows / s.wall(c):,.0f}" if c in s.runs else "" for s in sizes)] for c in ours]
     head = ["tool", "input", *(power(s.rows) for s in sizes)]
     return "### Rows a second by size\n\nStart-up weighs on the small ones.\n\n" + table(head, rows)

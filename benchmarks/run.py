@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import page
-from contestants import BUILD, FILES, PYTHON, ROOT, Contestant, contestants, disagreements, install_peers, said, versions
+from contestants import BUILD, FILES, HUGE, PYTHON, ROOT, Contestant, contestants, disagreements, install_peers, said, versions
 from measuring import machine, measure
 from page import Sized
 from startup import Start, checked_out, starts
 
 DATA = BUILD / "data"
 SMALL, LARGE = 10**3, 10**7
-BIG = "nested,columnar,flat,parquet"
-"""Forms at 10⁸ rows, where no peer fits."""
+ALL, BIG = "nested,columnar,flat,parquet,trec,json", "nested,columnar,parquet"
+"""Forms, and those from 10⁸ rows on, where no peer is run."""
 
 
 def generated(rows: int, forms: str) -> Path:
@@ -58,9 +58,9 @@ def available(everybody: Iterable[Contestant], folder: Path) -> Iterator[Contest
 def measured_at(rows: int, everybody: list[Contestant], repeats: int) -> Sized:
     """All tools on one world, in turns."""
     sized = Sized(rows, repeats)
-    sized.left_out = {c: reason for c in everybody if (reason := c.lacks_memory(rows))}
+    sized.left_out = {c: reason for c in everybody if (reason := c.left_out(rows))}
     fit = [c for c in everybody if c not in sized.left_out]
-    folder = generated(rows, "nested,columnar,flat,parquet,trec,json" if any(c.kind == "peer" for c in fit) else BIG)
+    folder = generated(rows, ALL if rows < HUGE else BIG)
     figures: dict[str, dict[str, float]] = {}
     for _ in range(repeats):
         for contestant in fit:
@@ -135,7 +135,7 @@ def main() -> None:
         os.environ["PYTHONPATH"] = str(checked_out(args.at))
     install_peers()
     here = machine()
-    everybody = list(available(contestants(), generated(SMALL, "nested,columnar,flat,parquet,trec,json")))
+    everybody = list(available(contestants(), generated(SMALL, ALL)))
     started = starts(args.before)
     sizes = []
     for rows in sorted(args.sizes):

@@ -29,6 +29,9 @@ class Stamps:
         """Pass rows on, noting what they carry."""
         for row in rows:
             self._rows += 1
+            if row.corpus_digest is None and row.policy_digest is None:
+                yield row
+                continue
             for letter, stamp in (("A", row.corpus_digest), ("C", row.policy_digest)):
                 if stamp is None or self._expected[letter] is None:
                     continue

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tripos.checks.evidence import Alternative, evidence_units
+from tripos.columns import quick
 from tripos.columns.judged import Judged
 from tripos.columns.misses import REASONS, bits_of, lacks_some, told_story
 from tripos.columns.ranking import (
@@ -50,7 +51,7 @@ from tripos.columns.retrieval import (
     together,
 )
 from tripos.columns.slots import Part, Slots, Tally
-from tripos.columns.ties import Targets, by_expectation, by_gain, extremes, straddled, tied_runs
+from tripos.columns.ties import Run, Targets, by_expectation, by_gain, extremes, packed_runs, straddled, tied_runs
 from tripos.contracts.config import DepthConfig, Options
 from tripos.contracts.fragments import source_of
 from tripos.contracts.index import Corpus
@@ -104,6 +105,8 @@ class Aligner:
         self.slots, self.errors = Slots.empty(len(self.rows)), dict[int, str]()
         self.stories, self.batches = map(Shelf, aside or (Spool(), Spool()))
         self.unjudged: set[str] = set()
+        plain_order = reading.options.order in ("strict", "list")
+        self._may_be_quick = reading.corpus is None and reading.min_score is None and plain_order
         self._start_batch()
 
     def _start_batch(self) -> None:
@@ -184,21 +187,53 @@ class Aligner:
             return
         self.taken.append(i)
         options, findings = self.reading.options, self.reading.findings
+        if self._may_be_quick and quick.is_plain(row) and self._taken_quickly(i, row):
+            return
         order: Order = "list" if options.lenient and options.order == "strict" else options.order
         found = ranked(row, order, findings)
         keep_first = options.duplicates == "keep-first" or options.lenient
         found = without_duplicates(found, keep_first, row.place, findings)
+        self._note(i, row, found)
+        if row.error is not None:
+            self.slots.state[i], self.errors[i] = FAILED, row.error
+            return
+        story, judgment = Story(), self.rows.trusted(i)
+        self._safety(i, judgment, found, story)
+        self._place(i, judgment, self._scored(row, found), row, story)
+
+    def _note(self, i: int, row: RankedRow, found: Ranked) -> None:
+        """Count and digest what came, and take its latency."""
+        self.slots.state[i] = OK
         self.tally.results += len(found.ids)
         self.tally.digests.add(results_digest(row, found))
         if row.latency_ms is not None:
             self.slots.latency_ms[i] = row.latency_ms
-        if row.error is not None:
-            self.slots.state[i], self.errors[i] = FAILED, row.error
-            return
-        self.slots.state[i] = OK
-        story, judgment = Story(), self.rows.trusted(i)
-        self._safety(i, judgment, found, story)
-        self._place(i, judgment, self._scored(row, found), row, story)
+
+    def _cut(self, i: int, n: int) -> None:
+        """Count results within and beyond the limit."""
+        limit = self.reading.depth.limit
+        self.slots.n_results[i] = min(n, limit)
+        self.tally.beyond_limit += max(n - limit, 0)
+
+    def _taken_quickly(self, i: int, row: RankedRow) -> bool:
+        """Measure a plain row, where its judgment is plain, too; False, and nothing done, where it is not."""
+        wanted, limit = self.rows.wanted(i), self.reading.depth.limit
+        if wanted is None or (at := quick.placed(row, wanted, limit)) is None:
+            return False
+        self._note(i, row, at.found)
+        self._cut(i, len(row.fragment_ids))
+        self.hits.add_found(i, at.within, wanted.grades, wanted.n_expected)
+        depth = wanted.k or self.reading.depth.handed_on
+        reasons = self.slots.reasons[i] = quick.reasons(at, wanted, depth)
+        if reasons and self.reading.keep_stories:
+            came = (at.found, range(min(len(row.fragment_ids), limit)), row.fragment_ids)
+            self.slots.places[i] = self.stories.append(told_story(depth, quick.story(at, wanted), came))
+        if row.packed is not None and (runs := packed_runs(row.packed)):
+            self._straddle(i, runs)
+            if moving := quick.moving(at, runs):
+                graded = len(wanted.sources) > wanted.n_expected
+                self._move(i, row.fragment_ids, moving, (quick.targets(wanted), graded))
+        return True
 
     def _safety(self, i: int, judgment: RetrievalJudgment, found: Ranked, story: Story) -> None:
         """Leaks, filter violations and denied sources, at any rank, before any cut."""
@@ -235,11 +270,10 @@ class Aligner:
         sources = self._sources(found, row)
         fragments = found.ids[:limit]
         order = _first_places(sources) if by_source else range(len(sources))
-        self.tally.beyond_limit += max(len(order) - limit, 0)
+        self._cut(i, len(order))
         positions = [sources[k] for k in order] if by_source else sources
         cut, whole = positions if len(positions) <= limit else positions[:limit], (order, positions)
         order = order[:limit]
-        self.slots.n_results[i] = len(cut)
         targets = _targets(judgment)
         first = self.hits.add(i, cut, targets, found.distinct if found.distinct and cut is found.ids else set(cut))
         for source in judgment.required_sources:  # need not be judged
@@ -325,14 +359,18 @@ class Aligner:
         if self.reading.options.order == "trec":
             scores = single_precision(scores)
         runs = tied_runs(scores)
-        if not runs:
-            return
-        self.slots.tied[i] = straddled(scores, self.reading.headline)
-        moving = [run for run in runs if not targets.keys().isdisjoint(sources[slice(*run)])]
-        if not moving:
-            return
+        if runs:
+            self._straddle(i, runs)
+        if moving := [run for run in runs if not targets.keys().isdisjoint(sources[slice(*run)])]:
+            self._move(i, sources, moving, (targets, len(targets) > len(judgment.expected_sources)))
+
+    def _straddle(self, i: int, runs: Sequence[Run]) -> None:
+        self.slots.tied[i] = straddled(runs, self.reading.headline)
+
+    def _move(self, i: int, sources: Sequence[str], moving: Sequence[Run], judged: tuple[Targets, bool]) -> None:
+        """Note the judged positions at both ends of the orders of equal scores, by gain apart where more is graded."""
         self.slots.tied[i] |= TIED
-        limit, graded = self.reading.depth.limit, len(targets) > len(judgment.expected_sources)
+        limit, (targets, graded) = self.reading.depth.limit, judged
         ends = extremes(sources, moving, by_expectation(targets))
         gains = extremes(sources, moving, by_gain(targets)) if graded else ends
         for table, ordered in zip(self.ties, (*ends, *gains), strict=True):

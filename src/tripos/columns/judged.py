@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,18 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Slots = Ints | slice
 _ALL = slice(None)
+
+
+class Wanted(NamedTuple):
+    """What a row asks for that names graded sources and nothing else: its expected sources come first.
+
+    `k` is the row's own depth, 0 where it gives none.
+    """
+
+    sources: list[str]
+    n_expected: int
+    grades: Sequence[float]
+    k: int
 
 
 class Judged(Sequence[RetrievalJudgment]):
@@ -57,6 +69,15 @@ class Judged(Sequence[RetrievalJudgment]):
         row = self.table.row_of.get(query_id)
         return -1 if row is None else self._slots[row]
 
+    def wanted(self, slot: int) -> Wanted | None:
+        """What a row asks for, where that is graded sources alone; else None."""
+        row, table = self._rows[slot], self.table
+        names = table.sources(row)
+        if names is None:
+            return None
+        start = table.graded[row]
+        return Wanted(names, table.n_expected[row], table.grades[start : start + len(names)], table.k[row])
+
     def trusted(self, slot: int) -> RetrievalJudgment:
         """A row without checking it again; its lists are lists."""
         return RetrievalJudgment.trusted(self.table.value(self._rows[slot]))
@@ -92,8 +113,8 @@ class Judged(Sequence[RetrievalJudgment]):
         starts, order = np.asarray(self.table.graded, dtype=np.int64), self._order[slots]
         own = starts[order + 1] - starts[order]
         within = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
-        grades = np.asarray(self.table.grades, dtype=np.float64)
-        return own, grades[np.repeat(starts[:-1][order], own) + within]
+        grades = np.asarray(self.table.grades, dtype=np.float64)[np.repeat(starts[:-1][order], own) + within]
+        return own, grades[np.lexsort((-grades, np.repeat(np.arange(len(own)), own)))]
 
     def _kinds(self) -> Ints:
         return self._of(self.table.kind)

@@ -28,6 +28,9 @@ EXPECTED, GRADED, NONRELEVANT, FORBIDDEN, FIRST = 1, 2, 4, 8, 16
 """Flags of a judged position: what its source is to the row, and whether it is the source's first position."""
 
 
+_WANTED, _GRADED = EXPECTED | GRADED | FIRST, GRADED | FIRST
+
+
 class Hits(NamedTuple):
     """Judged positions, sorted by (query, rank); all arrays of shape (n_hits,)."""
 
@@ -75,6 +78,10 @@ class Units(NamedTuple):
         return Units(self.query[kept], self.rank[kept])
 
 
+Places = Sequence[tuple[int, int]]
+"""Ranks of judged sources that are there, ascending, each with the source's number in the judgment."""
+
+
 class HitList:
     """Judged positions in the making: flat typed arrays, sixteen bytes or so a hit."""
 
@@ -102,15 +109,26 @@ class HitList:
         for rank, source in ranks:
             grade, flags = targets[source]
             is_first = first.setdefault(source, rank) == rank
-            self._append(query, rank, grade, flags | FIRST if is_first else flags)
+            self.append(query, rank, grade, flags | FIRST if is_first else flags)
         return first
+
+    def add_found(self, query: int, places: Places, grades: Sequence[float], n_expected: int) -> None:
+        """Add graded sources, the first n_expected of which are expected, where each stands once."""
+        if self._query and query < self._query[-1]:
+            self._in_order = False
+        for rank, n in places:
+            self._query.append(query)
+            self._rank.append(rank)
+            self._grade.append(grades[n])
+            self._flags.append(_WANTED if n < n_expected else _GRADED)
 
     def ideal(self, query: int, grades: Iterable[float]) -> None:
         """Add the ideal ranking: all grades of the row, best first."""
         for rank, grade in enumerate(sorted(grades, reverse=True), 1):
-            self._append(query, rank, grade, EXPECTED | FIRST)
+            self.append(query, rank, grade, EXPECTED | FIRST)
 
-    def _append(self, query: int, rank: int, grade: float, flags: int) -> None:
+    def append(self, query: int, rank: int, grade: float, flags: int) -> None:
+        """Add one judged position."""
         if self._query and query < self._query[-1]:
             self._in_order = False
         self._query.append(query)

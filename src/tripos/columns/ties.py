@@ -6,16 +6,32 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import eq
 
+import numpy as np
+
 from tripos.columns.retrieval import EXPECTED
 
 Targets = Mapping[str, tuple[float, int]]
 Worth = Callable[[str], tuple[float, float]]
 
 
-def tied_runs(scores: Sequence[float]) -> list[tuple[int, int]]:
-    """Runs start..stop−1 of two or more equal scores."""
-    same = bytes(map(eq, scores, scores[1:]))
-    runs: list[tuple[int, int]] = []
+Run = tuple[int, int]
+"""Places start..stop−1 of two or more equal scores."""
+
+
+def tied_runs(scores: Sequence[float]) -> list[Run]:
+    """Runs of equal scores."""
+    return _runs(bytes(map(eq, scores, scores[1:])))
+
+
+def packed_runs(packed: bytes) -> list[Run]:
+    """The same of scores packed as doubles, little-endian."""
+    scores = np.frombuffer(packed, dtype="<f8")
+    return _runs((scores[1:] == scores[:-1]).tobytes())
+
+
+def _runs(same: bytes) -> list[Run]:
+    """Runs from whether each score is that of the next."""
+    runs: list[Run] = []
     start = same.find(1)
     while start >= 0:
         stop = same.find(0, start)
@@ -25,9 +41,14 @@ def tied_runs(scores: Sequence[float]) -> list[tuple[int, int]]:
     return runs
 
 
-def straddled(scores: Sequence[float], cutoffs: Sequence[int]) -> int:
-    """The cutoffs that equal scores straddle, as bits: the k-th and the next score are the same."""
-    return sum(1 << bit for bit, k in enumerate(cutoffs) if k < len(scores) and scores[k - 1] == scores[k])
+def straddled(runs: Sequence[Run], cutoffs: Sequence[int]) -> int:
+    """The cutoffs that equal scores straddle, as bits: the k-th and the next score are in one run."""
+    bits = 0
+    for start, stop in runs:
+        for bit, k in enumerate(cutoffs):
+            if start < k < stop:
+                bits |= 1 << bit
+    return bits
 
 
 def by_expectation(targets: Targets) -> Worth:
@@ -40,7 +61,7 @@ def by_gain(targets: Targets) -> Worth:
     return lambda source: (targets.get(source, (0.0, 0))[0], 0.0)
 
 
-def extremes(sources: Sequence[str], runs: Sequence[tuple[int, int]], worth: Worth) -> tuple[list[str], list[str]]:
+def extremes(sources: Sequence[str], runs: Sequence[Run], worth: Worth) -> tuple[list[str], list[str]]:
     """The ranked sources with every run of equal scores in its best and in its worst order.
 
     A source that stood before is worth nothing; of several fragments of one source in a run only the first counts.

@@ -54,7 +54,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class Contract(BaseModel):
     """A strict, frozen row: unknown fields, wrong types, NaN and Infinity are errors."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class RowProblem(NamedTuple):

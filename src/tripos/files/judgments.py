@@ -40,6 +40,9 @@ FLAGS = (
 
 _BITS = {name: 1 << bit for bit, name in enumerate(FLAGS)}
 _FINER = _BITS.keys() - {"should_match", "relevance"}
+_ALL_FINER = sum(_BITS[name] for name in _FINER)
+_SOURCES_ALONE = 1 << len(FLAGS)
+"""Bit of rows that ask for graded sources and for nothing else, the expected ones first: `JudgmentTable.sources` tells them."""
 
 SliceValue = str | bool | int
 
@@ -65,7 +68,7 @@ class JudgmentTable:
 
     `row_of` gives the number of each query id's row; the other columns are arrays by that number: `bits` (FLAGS), `k` (0
     where not given), `n_expected` and `n_nonrelevant` (distinct sources), `kind` (in `kinds`), `cluster` (0 for none),
-    `graded` (where the row's grades start in `grades`, which holds each row's best first; one more than rows).
+    `graded` (where the row's grades start in `grades`, as its line lists them; one more than rows).
     """
 
     def __init__(self, lines: Shelf | None = None) -> None:
@@ -73,6 +76,7 @@ class JudgmentTable:
         self.bits, self.k, self.kind, self.cluster = array("i"), array("i"), array("i"), array("i")
         self.n_expected, self.n_nonrelevant = array("i"), array("i")
         self.graded, self.grades = array("q", [0]), array("d")
+        self._names, self._ends = bytearray(), array("q", [0])
         self.reviewed = RowDigests()
         self.lines, self._numbers = Shelf() if lines is None else lines, array("q")
         self._files: list[tuple[int, str]] = []
@@ -108,6 +112,13 @@ class JudgmentTable:
         """A row as its line says it, without defaults; it is known to be sound."""
         value: dict[str, Any] = jiter.from_json(self.lines.read(row), cache_mode="keys")
         return value
+
+    def sources(self, row: int) -> list[str] | None:
+        """The graded sources of a row that asks for nothing else, as its grades list them, expected ones first; else None."""
+        if not self.bits[row] & _SOURCES_ALONE:
+            return None
+        names = self._names[self._ends[row] : self._ends[row + 1]]
+        return names.decode().split("\0") if names else []
 
     def place(self, row: int) -> Place:
         """Where a row stands."""
@@ -172,6 +183,8 @@ class JudgmentTable:
         self.n_expected.extend(other.n_expected)
         self.n_nonrelevant.extend(other.n_nonrelevant)
         self.graded.extend(graded + end for end in other.graded[1:])
+        self._ends.extend(len(self._names) + end for end in other._ends[1:])
+        self._names += other._names
         self._numbers.extend(lines_before + number for number in other._numbers)
         self._noticed.extend(start + row for row in other._noticed)
         codes = [self._kinds.setdefault(kind, len(self._kinds)) for kind in other._kinds]
@@ -184,12 +197,18 @@ class JudgmentTable:
 
     def _note(self, value: Mapping[str, Any]) -> None:
         """Note numbers and flags of a row."""
-        expected, grades = set(value["expected_sources"]), value.get("relevance")
+        listed, grades = value["expected_sources"], value.get("relevance")
+        expected = set(listed)
         bits, barred = (1 if expected else 0) | (_BITS["relevance"] if grades else 0), 0
         if not _FINER.isdisjoint(value):
             bits |= sum(bit for name, bit in _BITS.items() if value.get(name))
             bits |= _BITS["principal"] if value.get("principal") is not None else 0
             barred = len({*value.get("nonrelevant_sources", ()), *value.get("forbidden_sources", ())})
+        names = listed if grades is None else list(grades)
+        if not bits & _ALL_FINER and len(expected) == len(listed) and names[: len(listed)] == listed:
+            bits |= _SOURCES_ALONE
+            self._names += "\0".join(names).encode()
+        self._ends.append(len(self._names))
         self.bits.append(bits)
         self.k.append(value.get("k") or 0)
         self.n_expected.append(len(expected))
@@ -197,7 +216,7 @@ class JudgmentTable:
         if grades is None:
             self.grades.extend([1.0] * len(expected))
         else:
-            self.grades.extend(sorted(grades.values(), reverse=True))
+            self.grades.extend(grades.values())
         self.graded.append(len(self.grades))
 
 

@@ -7,9 +7,10 @@ repeated keys, wrong types, odd numbers. So both give the same rows, and only th
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Mapping
 from operator import itemgetter
+from struct import error as NotPacked  # noqa: N812 - named for what it says here
+from struct import pack
 from typing import Any
 
 import orjson
@@ -27,7 +28,7 @@ _SHARED = {"query_id", "latency_ms", "error", "corpus_digest", "policy_digest"}
 _NESTED = _SHARED | {"results"}
 _COLUMNAR = _SHARED | {"fragment_ids", "scores"}
 _NUMBERS = {float, int}
-_FALSE, _TRUE = (array("d", [number]).tobytes() for number in (0, 1))
+_FALSE, _TRUE = (pack("<d", number) for number in (0, 1))
 _ID, _SCORE = itemgetter("fragment_id"), itemgetter("score")
 
 
@@ -38,7 +39,7 @@ def quick_row(line: bytes, place: Place) -> RankedRow | None:
     try:
         value = orjson.loads(line)
         return _nested(value, line, place) if "results" in value else _columnar(value, line, place)
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError, NotPacked):
         return None  # no JSON, no list, or something in it that is no id and no number
 
 
@@ -75,14 +76,16 @@ def _row(value: Mapping[str, Any], ids: list[str], scores: list[float] | None, p
     if ids and (not ids[0] or not ids[-1] or "\0\0" in joined):
         return None  # an empty id
     if scores is not None:
-        doubles = array("d", scores)
-        packed = doubles.tobytes()
-        if (_TRUE in packed or _FALSE in packed) and not set(map(type, scores)) <= _NUMBERS:
-            return None
+        packed = pack(f"<{len(scores)}d", *scores)
         falling = sorted(scores, reverse=True)
-        if not -_EXACT < falling[-1] <= falling[0] < _EXACT:
+        low, high = falling[-1], falling[0]
+        if not -_EXACT < low <= high < _EXACT:
             return None
-        in_order, packed = scores == falling, eight_bytes_each(doubles)
+        if low <= 1 and high >= 0:  # else none is a truth value, nor −0
+            if (_TRUE in packed or _FALSE in packed) and not set(map(type, scores)) <= _NUMBERS:
+                return None
+            packed = eight_bytes_each(scores)
+        in_order = scores == falling
     row = RankedRow(place, value["query_id"], ids, scores, in_order=in_order, joined=joined, packed=packed)
     return row if _beside(value, row) else None
 

@@ -218,6 +218,7 @@ class Form:
 
     def __init__(self) -> None:
         self.name: str | None = None
+        self._mark = b""
 
     @property
     def is_flat(self) -> bool:
@@ -226,7 +227,7 @@ class Form:
 
     def is_quick(self, line: bytes) -> bool:
         """Whether the quick reader may try this line: the file's form is known, and the line names its field."""
-        return self.name in ("results", "fragment_ids") and f'"{self.name}"'.encode() in line
+        return self._mark != b"" and self._mark in line
 
     def strict(
         self, value: dict[str, Any], place: Place, findings: Findings, relaxed: Mapping[str, bool]
@@ -241,7 +242,8 @@ class Form:
                 text = "has none of results, fragment_ids and fragment_id: this is no ranked result"
                 findings.error("unknown_form", place, "", text)
             return None
-        self.name = self.name or name
+        if self.name is None:
+            self.name, self._mark = name, b"" if name == "fragment_id" else f'"{name}"'.encode()
         if name != self.name:
             text = f'has "{name}", but the file began with "{self.name}": one form a file'
             findings.error("unknown_form", place, "", text)

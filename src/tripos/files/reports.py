@@ -7,19 +7,21 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 from pydantic import ValidationError
 
 from tripos.contracts.base import Contract, shown
-from tripos.contracts.corpus_report import CorpusReport
-from tripos.contracts.generation_report import GenerationReport
 from tripos.contracts.reports import RetrievalReport
 from tripos.errors import Finding, InputError, Place, quoted
 from tripos.files.jsonl import explained
 from tripos.files.streams import STDIN, all_whole, read_text
 from tripos.fingerprint import canonical
+
+if TYPE_CHECKING:
+    from tripos.contracts.corpus_report import CorpusReport
+    from tripos.contracts.generation_report import GenerationReport
 
 Document = TypeVar("Document", bound=Contract)
 

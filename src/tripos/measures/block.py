@@ -23,7 +23,7 @@ from tripos.columns.retrieval import (
     RetrievalColumns,
     Units,
 )
-from tripos.measures.steps import Steps, ordinals, running
+from tripos.measures.steps import Steps, distinct, ordinals, running
 
 ROWS = 4096
 """Queries in a block: larger blocks leave the cache and are slower."""
@@ -96,7 +96,7 @@ class Block:
         """Positions at which gain may change, got or ideal: query and rank of each; which of them are got, which ideal."""
         stride = self.limit + 1
         got, best = (hits.query * stride + hits.rank for hits in (self._graded, self._ideal))
-        every = np.union1d(got, best)
+        every = distinct(np.concatenate([got, best]))
         return every // stride, every % stride, np.searchsorted(every, got), np.searchsorted(every, best)
 
     @cached_property

@@ -78,6 +78,12 @@ def _starts(query: Ints) -> Bools:
     return np.append(True, query[1:] != query[:-1])[: len(query)]
 
 
+def distinct(numbers: Ints) -> Ints:
+    """Each number once, ascending; numpy.unique would load numpy.ma."""
+    ordered = np.sort(numbers, kind="stable")
+    return ordered[_starts(ordered)]
+
+
 def running(query: Ints, addend: Floats) -> Floats:
     """The sum of each position's addend and those before it of its query, added up in that order."""
     if not len(query):
