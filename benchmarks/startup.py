@@ -13,12 +13,17 @@ from pathlib import Path
 from contestants import BUILD, PYTHON, ROOT, TRIPOS
 from measuring import measure
 
-GOLDEN = "golden/support-kb/integration/retrieval_golden_single.jsonl"
+FIVE = ROOT / "golden/support-kb/integration"
+GOLDEN = str(FIVE / "retrieval_golden_single.jsonl")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "python -c pass": ("-c", "pass"),
     "tripos --help": (str(TRIPOS), "--help"),
-    "tripos lint, five records": (str(TRIPOS), "lint", "--judgments", str(ROOT / GOLDEN)),
+    "tripos lint, five records": (str(TRIPOS), "lint", "--judgments", GOLDEN),
     "tripos eval-retrieval, five records": (
+        str(TRIPOS), "eval-retrieval", "--fragments", str(FIVE / "fragments.jsonl"), "--judgments", GOLDEN,
+        "--ranked-results", str(FIVE / "ranked-results.jsonl"), "--retrieval-mode", "hybrid", "--limit", "10", "--quiet",
+    ),
+    "the same with its configuration, and stored": (
         str(TRIPOS), "eval-retrieval", "--config", str(ROOT / "configs/support-kb-integration.yaml"), "--quiet",
     ),
 }  # fmt: skip
