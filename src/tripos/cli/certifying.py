@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripos.cli.naming import FULL, OneLayer
 from tripos.cli.options import AllErrors, NoStore, Quiet, StoreFolder
 from tripos.errors import UsageError
 
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
     from tripos.contracts.config import Config
     from tripos.loop.storing import Storing
 
-_FULL = "engagement/full"
-
-
-class WhichLayer(enum.StrEnum):
-    """A layer of the run."""
-
-    retrieval = "retrieval"
-    generation = "generation"
-    corpus = "corpus"
-
 
 class CertificateFormat(enum.StrEnum):
     """How a certification is told."""
@@ -44,13 +35,13 @@ class CertificateFormat(enum.StrEnum):
 
 
 def certify(
-    folder: Annotated[str | None, typer.Argument(help=f"The full run. [default: the config's run, else {_FULL}]")] = None,
+    folder: Annotated[str | None, typer.Argument(help=f"The full run. [default: the config's run, else {FULL}]")] = None,
     config: Annotated[str | None, typer.Option(help="The YAML or TOML file that the run was made with.")] = None,
     as_of: Annotated[
         str | None, typer.Option(metavar="DATE", help="The day on which approvals must hold. [default: today]")
     ] = None,
     layer: Annotated[
-        list[WhichLayer] | None,
+        list[OneLayer] | None,
         typer.Option(help="Layers to certify. Repeats. [default: the config's, else retrieval, generation and those found]"),
     ] = None,
     approved_judges: Annotated[str | None, typer.Option(help="The list of approved judges, YAML or TOML.")] = None,
@@ -79,7 +70,7 @@ def certify(
         return _verify(verify, folder or config or output, told)
     day = _day(as_of)
     settled = _configured(config)
-    run = folder or (settled.run if settled is not None else None) or _FULL
+    run = folder or (settled.run if settled is not None else None) or FULL
     target, history = _target(output, run), _history(settled, store, no_store)
     from tripos.certify.seal import certify as seal
     from tripos.cli.storing import stored
@@ -140,7 +131,7 @@ def _target(output: str | None, run: str) -> str:
 
 
 def _demands(
-    run: str, config: Config | None, path: str | None, day: date, approved_judges: str | None, layers: Sequence[WhichLayer]
+    run: str, config: Config | None, path: str | None, day: date, approved_judges: str | None, layers: Sequence[OneLayer]
 ) -> Demands:
     from tripos.across.runs import found_in
     from tripos.certify.demands import demanded

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tripos.cli.naming import OneLayer
 from tripos.cli.options import AllErrors, ConfigFile
-from tripos.cli.querying import HistoryFolder, LayerChoice, history_folder
+from tripos.cli.querying import HistoryFolder, history_folder
 from tripos.errors import UsageError
 
 runs_app = typer.Typer(rich_markup_mode=None, help="List the executions of the run history, or show a run.")
@@ -21,7 +22,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 def runs(
     context: typer.Context,
     last: Annotated[int, typer.Option(min=1, help="Executions shown.")] = 20,
-    layer: Annotated[LayerChoice | None, typer.Option(help="One layer alone.")] = None,
+    layer: Annotated[OneLayer | None, typer.Option(help="One layer alone.")] = None,
     name: Annotated[str | None, typer.Option(help="One system alone.")] = None,
     store: HistoryFolder = None,
     config: ConfigFile = None,
@@ -53,7 +54,7 @@ def runs(
 @runs_app.command("show")
 def show(
     run: Annotated[str, typer.Argument(help="A run id or its beginning, an execution, a label, latest, or latest~N.")],
-    layer: Annotated[LayerChoice | None, typer.Option(help="Look among this layer's executions alone.")] = None,
+    layer: Annotated[OneLayer | None, typer.Option(help="Look among this layer's executions alone.")] = None,
     store: HistoryFolder = None,
     config: ConfigFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, as it was sealed.")] = False,

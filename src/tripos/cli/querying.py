@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tripos.cli.naming import OneLayer
 from tripos.cli.options import ConfigFile
 from tripos.errors import UsageError
 
@@ -25,14 +25,6 @@ Timeout = Annotated[float, typer.Option(help="Seconds after which the query is e
 
 
 _LEAST = 16 << 20
-
-
-class LayerChoice(enum.StrEnum):
-    """One layer."""
-
-    retrieval = "retrieval"
-    generation = "generation"
-    corpus = "corpus"
 
 
 def query(
@@ -85,7 +77,7 @@ def query(
 
 
 def misses(
-    layer: Annotated[LayerChoice | None, typer.Option(help="One layer alone.")] = None,
+    layer: Annotated[OneLayer | None, typer.Option(help="One layer alone.")] = None,
     category: Annotated[str | None, typer.Option(help="One category alone.")] = None,
     reason: Annotated[str | None, typer.Option(help="Misses with this reason among theirs, e.g. no_hit.")] = None,
     run: Annotated[

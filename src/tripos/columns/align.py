@@ -17,7 +17,7 @@ import numpy as np
 from tripos.checks.evidence import Alternative, evidence_units
 from tripos.columns import quick
 from tripos.columns.judged import Judged
-from tripos.columns.misses import REASONS, bits_of, lacks_some, told_story
+from tripos.columns.misses import reasons_among, told_story
 from tripos.columns.ranking import (
     Order,
     Ranked,
@@ -341,7 +341,7 @@ class Aligner:
         if judgment.required_sources:
             story.required_absent = [s for s in dict.fromkeys(judgment.required_sources) if not 0 < first.get(s, 0) <= depth]
             self.slots.n_required_absent[i] = len(story.required_absent)
-        reasons = self.slots.reasons[i] = _reasons(judgment, story, first, depth, len(came[2]))
+        reasons = self.slots.reasons[i] = reasons_among(judgment, story, first, depth, len(came[2]))
         if reasons and self.reading.keep_stories:
             self.slots.places[i] = self.stories.append(told_story(depth, story, came))
 
@@ -416,35 +416,6 @@ def _ideal(counts: Ints, grades: Floats) -> Hits:
     query = np.repeat(np.arange(len(counts)), counts)
     rank = np.arange(1, len(grades) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
     return Hits(query, rank, grades, np.full(len(grades), EXPECTED | FIRST))
-
-
-_BIT = {reason: bits_of([reason]) for reason in REASONS}
-
-
-def _reasons(row: RetrievalJudgment, story: Story, first: Mapping[str, int], depth: int, n_results: int) -> int:
-    """Every reason, of the closed list, for which a measured row is a miss, as bits; 0 when it is none."""
-    bits = 0
-    if not row.should_match:
-        bits |= _BIT["not_empty"] if n_results else 0
-    elif not _some_within(row.expected_sources, first, depth):
-        bits |= _BIT["no_hit"]
-    elif lacks_some(row, story.found):
-        bits |= _BIT["partial"]
-    if story.required_absent:
-        bits |= _BIT["required_absent"]
-    if row.forbidden_sources and _some_within(row.forbidden_sources, first, depth):
-        bits |= _BIT["forbidden"]
-    if story.leaked:
-        bits |= _BIT["leak"]
-    return bits | _BIT["filter_violation"] if story.violating else bits
-
-
-def _some_within(sources: Sequence[str], first: Mapping[str, int], depth: int) -> bool:
-    """Whether one of the sources stands within depth."""
-    for source in sources:  # noqa: SIM110 - any() over a generator takes thrice the time
-        if first.get(source, depth + 1) <= depth:
-            return True
-    return False
 
 
 def _targets(row: RetrievalJudgment) -> Targets:

@@ -35,6 +35,35 @@ def lacks_some(row: RetrievalJudgment, found: Mapping[str, int | None]) -> bool:
     return any(all(found.get(source) is None for source in group) for group in wanted)
 
 
+_BIT = {reason: bits_of([reason]) for reason in REASONS}
+
+
+def reasons_among(row: RetrievalJudgment, story: Story, first: Mapping[str, int], depth: int, n_results: int) -> int:
+    """Every reason, of the closed list, for which a measured row is a miss, as bits; 0 when it is none."""
+    bits = 0
+    if not row.should_match:
+        bits |= _BIT["not_empty"] if n_results else 0
+    elif not _some_within(row.expected_sources, first, depth):
+        bits |= _BIT["no_hit"]
+    elif lacks_some(row, story.found):
+        bits |= _BIT["partial"]
+    if story.required_absent:
+        bits |= _BIT["required_absent"]
+    if row.forbidden_sources and _some_within(row.forbidden_sources, first, depth):
+        bits |= _BIT["forbidden"]
+    if story.leaked:
+        bits |= _BIT["leak"]
+    return bits | _BIT["filter_violation"] if story.violating else bits
+
+
+def _some_within(sources: Sequence[str], first: Mapping[str, int], depth: int) -> bool:
+    """Whether one of the sources stands within depth."""
+    for source in sources:  # noqa: SIM110 - any() over a generator takes thrice the time
+        if first.get(source, depth + 1) <= depth:
+            return True
+    return False
+
+
 Came = tuple[Ranked, Sequence[int], Sequence[str]]
 """A ranking, the places in it that count as positions, and the source at each of these."""
 

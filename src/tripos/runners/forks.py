@@ -33,6 +33,10 @@ def forked(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> It
 
     All are ended when the block is left. A TriposError in a process comes as None: the work is then done again by the
     parent, which tells it in its place.
+
+    Args:
+        work: Called as `work(tell, *arguments)`; `tell` sends a message ahead of the result, which is the last to come.
+        arguments: What each process works on.
     """
     context = multiprocessing.get_context("fork")
     started, connections = [], []
@@ -72,7 +76,7 @@ def _run(connection: Connection, work: Callable[..., Any], arguments: tuple[Any,
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     result: Any = None
     try:
-        result = work(*arguments)
+        result = work(connection.send, *arguments)
     except TriposError:
         pass
     except Exception as error:  # noqa: BLE001 - a fault of ours is told by the parent, which has the terminal

@@ -43,7 +43,7 @@ def _together(path: str, how: How, parts: list[Span]) -> JudgmentTable | None:
     """The first part read here, the others in processes of their own; None where one has something to report."""
     asides = [Spool.shared() for _ in parts[1:]]
     work = [(path, how, part, aside) for part, aside in zip(parts[1:], asides, strict=True)]
-    with forked(_part, work) as connections:
+    with forked(lambda _, *own: _part(*own), work) as connections:
         table = _part(path, how, parts[0], None)
         lines = newlines(path, parts[0])
         for connection, part, aside in zip(connections, parts[1:], asides, strict=True):

@@ -7,11 +7,6 @@ in one process, by which every fault is told with its line.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
-import signal
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
@@ -25,19 +20,20 @@ from tripos.columns.slots import Part
 from tripos.contracts.config import SearchConfig
 from tripos.contracts.reports import Component
 from tripos.contracts.retrieval import RankedRow
-from tripos.errors import Findings, TriposError
+from tripos.errors import Findings
 from tripos.files.ranked import Form, Piece, pieces, read_piece
 from tripos.files.spool import Spool
 from tripos.measures.block import ROWS
 from tripos.measures.scores import Plan, Scores
+from tripos.runners.forks import can_fork, cores, forked, received
 
 Progress = Callable[[int, int], None]
+Tell = Callable[[int], None]
 
 BIG_ENOUGH = 48 << 20
 """Bytes of ranked results from which more than one process pays, where the user names no number."""
 
 _TELL_EVERY = 500
-_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +89,7 @@ def align_file(job: Job, progress: Progress | None) -> Share:
     """Align and measure a file of ranked results, in as many processes as it pays; faults go to the job's findings."""
     workers = job.workers or _workers(job.path)
     done = None
-    if workers > 1 and _can_fork():
+    if workers > 1 and can_fork():
         with pieces(job.path, workers, job.memory_limit, relaxed=_is_relaxed(job)) as found:
             done = _in_processes(job, found, workers, progress) if len(found) > 1 else None
     done = done or _whole(job, progress)
@@ -105,13 +101,8 @@ def _workers(path: str) -> int:
     """One process for small files and where the size is unknown; else one a core."""
     with contextlib.suppress(OSError):
         if Path(path).stat().st_size >= BIG_ENOUGH:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            return cores()
     return 1
-
-
-def _can_fork() -> bool:
-    """Whether processes may share what was read so far; elsewhere one process does the work."""
-    return sys.platform != "win32" and "fork" in multiprocessing.get_all_start_methods()
 
 
 def _whole(job: Job, progress: Progress | None) -> Share:
@@ -144,22 +135,20 @@ def _in_processes(job: Job, parts: Sequence[Piece], workers: int, progress: Prog
     whole = Share(job)
     shares = [own for n in range(workers) if (own := parts[n::workers])]
     asides = [(Spool.shared(), Spool.shared()) for _ in shares]
-    with _processes(job, shares, asides) as connections:
+    with forked(_work, [(job, *own) for own in zip(shares, asides, strict=True)]) as connections:
         done = dict.fromkeys(connections, 0)
         forms: set[str | None] = {None}
         waiting = dict(zip(connections, asides, strict=True))
         while waiting:
             for connection in wait(list(waiting)):
                 assert isinstance(connection, Connection)
-                message = _received(connection)
+                message = received(connection)
                 if isinstance(message, int):
                     done[connection] += message
                     if progress:
                         progress(sum(done.values()), len(job.judgments))
                     continue
                 aside = waiting.pop(connection)
-                if isinstance(message, str):
-                    raise TriposError(f"a worker process failed: {message}")
                 if message is None or not _absorbed(whole, message, aside):
                     return None
                 forms.add(message.form)
@@ -178,68 +167,23 @@ def _absorbed(whole: Share, message: Message, aside: Aside) -> bool:
     return True
 
 
-def _received(connection: Connection) -> Any:
-    try:
-        return connection.recv()
-    except (EOFError, OSError):
-        raise TriposError("a worker process ended without a word (out of memory?): fewer --workers may help") from None
-
-
-@contextlib.contextmanager
-def _processes(job: Job, shares: Sequence[Sequence[Piece]], asides: Sequence[Aside]) -> Iterator[list[Connection]]:
-    """One forked process a share; all are ended when the block is left."""
-    context = multiprocessing.get_context("fork")
-    started, connections = [], []
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # none may come between a fork and its being on the list
-        for share, aside in zip(shares, asides, strict=True):
-            mine, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=_work, args=(theirs, job, share, aside), daemon=True)
-            with warnings.catch_warnings():
-                # the parent's other threads are those of a linear-algebra library, which no child calls
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
-            theirs.close()
-            started.append(process)
-            connections.append(mine)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        yield connections
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        for process in started:
-            process.terminate()
-        for process in started:
-            process.join()
-
-
-def _work(connection: Connection, job: Job, pieces_of_it: Sequence[Piece], aside: Aside) -> None:
-    """A child's share: send counts of rows as they are read, then what came of them, or None to give up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+def _work(tell: Tell, job: Job, pieces_of_it: Sequence[Piece], aside: Aside) -> Message | None:
+    """A child's share: tell counts of rows as they are read, then what came of them, or None to give up."""
     findings, form = Findings(), Form()
-    message: Message | str | None = None
-    try:
-        share = Share(job, aside, findings)
-        found = (row for piece in pieces_of_it for row in read_piece(piece, findings, form, **_relaxed(job)))
-        if _taken(share, found, connection):
-            share.flush()
-            message = Message(share.aligner.part(), share.stamps, share.scores.state, form.name)
-    except TriposError:
-        pass  # the whole file is read again, by which it is told in its place
-    except Exception as error:  # noqa: BLE001 - a fault of ours is told by the parent, which has the terminal
-        message = f"{type(error).__name__}: {error}"
-    with contextlib.suppress(BrokenPipeError):
-        connection.send(message)
-        connection.close()
+    share = Share(job, aside, findings)
+    found = (row for piece in pieces_of_it for row in read_piece(piece, findings, form, **_relaxed(job)))
+    if not _taken(share, found, tell):
+        return None
+    share.flush()
+    return Message(share.aligner.part(), share.stamps, share.scores.state, form.name)
 
 
-def _taken(share: Share, rows: Iterator[RankedRow], connection: Connection) -> bool:
+def _taken(share: Share, rows: Iterator[RankedRow], tell: Tell) -> bool:
     """Whether all rows were taken with nothing to report; tells the parent how many are through."""
     findings = share.aligner.reading.findings
     for n, row in enumerate(share.stamps.watch(rows), 1):
         if n % _TELL_EVERY == 0:
-            connection.send(_TELL_EVERY)
+            tell(_TELL_EVERY)
         if findings.n_errors or not share.aligner.is_new(row.query_id):
             return False
         share.take(row)

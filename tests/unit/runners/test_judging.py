@@ -90,5 +90,5 @@ def test_where_nothing_can_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_result_without_a_process() -> None:
-    with forks.forked(lambda n: n + 1, [(1,), (2,)]) as connections:
+    with forks.forked(lambda _, n: n + 1, [(1,), (2,)]) as connections:
         assert [forks.received(connection) for connection in connections] == [2, 3]
