@@ -12,7 +12,7 @@ import orjson
 from tripos.contracts.base import Contract
 from tripos.contracts.retrieval import ColumnarResults, FlatResult, NestedResults
 from tripos.errors import Findings, Place, UsageError
-from tripos.files.formats import parquet
+from tripos.files.formats import parquet, parquet_rows
 from tripos.files.jsonl import read_rows, write_lines, write_rows
 from tripos.files.ranked import FORMS, is_parquet
 from tripos.files.streams import whole
@@ -61,7 +61,7 @@ def _to_jsonl(source: str, target: str, form: Form | None) -> tuple[int, str]:
     if (chosen == "flat") != (table.layout == "flat"):
         raise UsageError(f"{source} is {table.layout}: --form {chosen} would lose what one of them cannot say")
     findings = Findings()
-    stored_content = parquet.stored_rows(source, table, stored, findings)
+    stored_content = parquet_rows.stored_rows(source, table, stored, findings)
     made = map(_nested, stored_content) if chosen == "nested" else _columnar(stored_content, chosen)
     with whole(target) as stream:
         n = write_lines(stream, made)

@@ -149,7 +149,7 @@ def read_piece(
     Line numbers of a span that does not begin the file count from its start, good for nothing but order.
     """
     if piece.kind == "table":
-        from tripos.files.formats.parquet import Slice, read_table
+        from tripos.files.formats.parquet_rows import Slice, read_table
 
         assert piece.table is not None
         yield from _once(read_table(Slice(piece.file, piece.path, piece.table, *piece.span), findings), findings)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tripos.contracts.retrieval import RankedRow
 from tripos.errors import Findings
-from tripos.files.formats import parquet
+from tripos.files.formats import parquet_rows
 from tripos.files.ranked import read_ranked
 
 Line = tuple[str | None, str | None, int | None, float | None]
@@ -45,7 +45,7 @@ def read(path: str) -> tuple[list[Any], list[str]]:
 
 def both(path: str) -> tuple[Any, Any]:
     quick = read(path)
-    with mock.patch.object(parquet, "_quick_queries", return_value=None):
+    with mock.patch.object(parquet_rows, "_quick_queries", return_value=None):
         return quick, read(path)
 
 
@@ -89,7 +89,7 @@ def test_whole_columns_say_what_every_result_says(tmp_path: Path, lines: list[Li
 def test_plain_files_take_the_quick_way(tmp_path: Path) -> None:
     lines = [line for n in range(50) for line in query(f"q{n}", "a", f"b{n}", "é", scores=(3.0, 3.0, -n))]
     path = written(tmp_path / "r.parquet", lines)
-    with mock.patch.object(parquet, "_read_queries", None):  # which only the slow way calls
+    with mock.patch.object(parquet_rows, "_read_queries", None):  # which only the slow way calls
         rows, faults = read(path)
     assert (len(rows), faults) == (50, [])
     assert rows[7][1:] == ("q7", ["a", "b7", "é"], ["3.0", "3.0", "-7.0"], None)
@@ -107,8 +107,8 @@ def test_ids_joined_out_of_order_are_noticed(tmp_path: Path) -> None:
     path = written(tmp_path / "r.parquet", query("q1", "a", "b", "c", scores=(3, 2, 1)))
     expected = read(path)
     with (
-        mock.patch.object(parquet, "_RANKS", "\3\2\1"),  # as if DuckDB had joined ids, and ranks with them, backwards
-        mock.patch.object(parquet, "_read_queries", side_effect=parquet._read_queries) as every_result,
+        mock.patch.object(parquet_rows, "_RANKS", "\3\2\1"),  # as if DuckDB had joined ids, and ranks with them, backwards
+        mock.patch.object(parquet_rows, "_read_queries", side_effect=parquet_rows._read_queries) as every_result,
     ):
         assert read(path) == expected
     assert every_result.call_count == 1
