@@ -206,7 +206,7 @@ def test_renaming_ids_in_order_changes_no_figure(world: World) -> None:
 
 
 def neighbours(world: World) -> set[tuple[int, ...]]:
-    """The fragments of each source, as places in the file, in the order of their ids: what a quote cut by a boundary goes by."""
+    """The fragments of each source, as places in the file, in order of their ids: what a quote cut by a boundary goes by."""
     sources: dict[str, list[int]] = {}
     in_order = sorted(enumerate(world.fragments), key=lambda pair: natural(pair[1]["fragment_id"]))
     for place, row in in_order:
